@@ -8,13 +8,13 @@ import yaml
 
 from docgemma.errors import UsageError
 from docgemma.experiments.statistics import wilson
-from docgemma.experiments.suites import CaseFileError
 from docgemma.paths import kit
 from docgemma.settings import Settings
 from tests.scripted import ScriptedLLM
 from tests.test_cli import assert_one_clear_line, run
 from tests.test_graph_v3 import intent, rich
 
+CaseFileError = kit("experiments", "suites").CaseFileError
 cases, checks, golden = (kit("golden", name) for name in ("cases", "checks", "golden"))
 Turn, load_cases, failed_checks, says = cases.Turn, cases.load_cases, checks.failed_checks, checks.says
 CaseResult, TurnResult, run_cases, summarize = golden.CaseResult, golden.TurnResult, golden.run_cases, golden.summarize

@@ -7,13 +7,15 @@ import pytest
 import yaml
 
 from docgemma.errors import UsageError
-from docgemma.experiments.suites import CaseFileError, find_suites, load_suites, read_cases
 from docgemma.llm.base import CLOSE_THINKING, OPEN_THINKING
 from docgemma.paths import data_file, kit
 from docgemma.schemas import PrescribeMedicationArgs
 from docgemma.text.words import plain
 from tests.scripted import ScriptedLLM
 
+suites = kit("experiments", "suites")
+CaseFileError, find_suites = suites.CaseFileError, suites.find_suites
+load_suites, read_cases = suites.load_suites, suites.read_cases
 Job, run_trial = kit("experiments", "runner").Job, kit("experiments", "runner").run_trial
 TOOLS = kit("experiments", "trial").TOOLS
 tasks, inside_words = kit("experiments", "tasks"), kit("experiments", "writing").inside_words

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from docgemma.experiments.suites import CaseFileError
 from docgemma.llm import load_llm
 from docgemma.paths import PACKAGE, kit
 from docgemma.settings import Settings, read_settings
 
+CaseFileError = kit("experiments", "suites").CaseFileError
 golden = kit("rcm", "golden")
 RcmCase, Scored, is_rcm, kept_runs = golden.RcmCase, golden.Scored, golden.is_rcm, golden.kept_runs
 load_rcm_cases, summarize_rcm = golden.load_rcm_cases, golden.summarize_rcm

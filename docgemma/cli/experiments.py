@@ -12,7 +12,7 @@ app = typer.Typer(help="Experiments: every claim of the design, measured on the 
 @app.command("list")
 def list_command(as_json: AsJson = False) -> None:
     """Every suite with its conditions, trials and the findings that it shows."""
-    from docgemma.experiments.suites import load_suites
+    from docgemma.paths import kit
 
     suites: list[dict[str, Any]] = [
         {
@@ -21,7 +21,7 @@ def list_command(as_json: AsJson = False) -> None:
             "trials": sum(len(suite.cases_of(condition)) for condition in suite.conditions),
             "findings": sorted({finding for condition in suite.conditions for finding in condition.findings}),
         }
-        for suite in load_suites().values()
+        for suite in kit("experiments", "suites").load_suites().values()
     ]  # fmt: skip
     if as_json:
         print_json({"suites": suites})
@@ -48,30 +48,30 @@ def run_command(
 ) -> None:
     """Run a suite. One that was stopped goes on; trials that are stored are not run again."""
     with quick_start():
-        from docgemma.experiments.suites import QUICK, find_suites
         from docgemma.llm.load import default_model
         from docgemma.paths import kit
         from docgemma.settings import read_settings
 
-        runner = kit("experiments", "runner")
+        runner, of_suites = kit("experiments", "runner"), kit("experiments", "suites")
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    settings, suites = read_settings(), find_suites(suite)
+    settings, suites = read_settings(), of_suites.find_suites(suite)
+    cases = of_suites.QUICK if quick else n
     name = model or settings.model or default_model(settings)
     screen, columns = Console(stderr=True), (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     shown = Progress(*columns, console=screen, disable=not screen.is_terminal)
     with shown:
         task = shown.add_task(suite)
         rows = runner.run_suites(
-            suites, name, settings, n=QUICK if quick else n, seed=seed, workers=workers, fresh=fresh, ray=ray,
+            suites, name, settings, n=cases, seed=seed, workers=workers, fresh=fresh, ray=ray,
             progress=lambda done, total: shown.update(task, completed=done, total=total),
         )  # fmt: skip
     table = kit("experiments", "tables").table
     measured = {item.name: table(item, rows, name == "edge") for item in suites}
     key = runner.model_key(name, settings)
     if save:
-        kept = kit("experiments", "kept").save(key, measured, n=QUICK if quick else n, seed=seed)
+        kept = kit("experiments", "kept").save(key, measured, n=cases, seed=seed)
         say(f"Saved: {kept}", err=True)
     if as_json:
         print_json({"suite": suite, "model": key, "rows": [row for part in measured.values() for row in part]})

@@ -1,1 +1,1 @@
-"""Measurements: golden sets through the whole agent, suites of conditions for what a model is asked at each step."""
+"""What measurements share: intervals and tests, and work that is spread over processes."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docgemma.errors import MalformedOutputError, ModelError, OutOfTokensError
-from docgemma.experiments.suites import Case, Suite
 from docgemma.experiments.workers import in_processes, on_ray
 from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
@@ -18,8 +17,10 @@ from docgemma.paths import in_kit, kit, private_file
 from docgemma.settings import Settings
 
 if TYPE_CHECKING:
+    from data.experiments.kit.suites import Case, Suite
     from data.experiments.kit.trial import BY_CODE, Metered, Options, Outcome
 else:
+    Case, Suite = kit("experiments", "suites").Case, kit("experiments", "suites").Suite
     trial = kit("experiments", "trial")
     BY_CODE, Metered, Options, Outcome = trial.BY_CODE, trial.Metered, trial.Options, trial.Outcome
 

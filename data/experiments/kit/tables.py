@@ -5,17 +5,18 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from docgemma.experiments.statistics import mcnemar, wilson
-from docgemma.experiments.suites import QUICK, Condition, Suite, load_suites
 from docgemma.llm.load import default_model
 from docgemma.paths import kit
 from docgemma.settings import read_settings
 
 if TYPE_CHECKING:
     from data.experiments.kit.runner import Row, Rows, by_code, model_key, run_suites
+    from data.experiments.kit.suites import QUICK, Condition, Suite, load_suites
 else:
-    runner = kit("experiments", "runner")
+    runner, suites = kit("experiments", "runner"), kit("experiments", "suites")
     Row, Rows, by_code = runner.Row, runner.Rows, runner.by_code
     model_key, run_suites = runner.model_key, runner.run_suites
+    QUICK, Condition, Suite, load_suites = suites.QUICK, suites.Condition, suites.Suite, suites.load_suites
 
 NEEDS_A_MODEL = "needs a language model"
 

@@ -7,7 +7,6 @@ from pydantic import BaseModel, Field, create_model
 from rapidfuzz.fuzz import token_set_ratio
 
 from docgemma import prompts
-from docgemma.experiments.suites import Case
 from docgemma.llm.base import Prompt
 from docgemma.nodes.context import decided
 from docgemma.nodes.tool_select import COPIED, constrain, options
@@ -21,8 +20,10 @@ from docgemma.text.words import plain
 from docgemma.tools import Tool
 
 if TYPE_CHECKING:
+    from data.experiments.kit.suites import Case
     from data.experiments.kit.trial import TOOLS, Metered, Options, Outcome, sampling
 else:
+    Case = kit("experiments", "suites").Case
     trial = kit("experiments", "trial")
     TOOLS, Metered, Options, Outcome = trial.TOOLS, trial.Metered, trial.Options, trial.Outcome
     sampling = trial.sampling

@@ -1,10 +1,15 @@
 """What suites gave, as `docgemma experiments run` prints it."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from docgemma.cli.shared import say
-from docgemma.experiments.suites import Suite
+from docgemma.paths import kit
+
+if TYPE_CHECKING:
+    from data.experiments.kit.suites import Suite
+else:
+    Suite = kit("experiments", "suites").Suite
 
 
 def print_rows(suites: Sequence[Suite], measured: dict[str, list[dict[str, Any]]]) -> None:

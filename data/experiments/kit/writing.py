@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from rapidfuzz.process import extractOne
 
-from docgemma.experiments.suites import Case
 from docgemma.knowledge.drug_names import load_drug_names
 from docgemma.llm.base import CLOSE_THINKING, OPEN_THINKING, Prompt, strip_thinking
 from docgemma.nodes.context import decided
@@ -17,8 +16,10 @@ from docgemma.state import AgentState, Exchange, ToolResult
 from docgemma.text.words import listed
 
 if TYPE_CHECKING:
+    from data.experiments.kit.suites import Case
     from data.experiments.kit.trial import TOOLS, Metered, Options, Outcome, sampling
 else:
+    Case = kit("experiments", "suites").Case
     trial = kit("experiments", "trial")
     TOOLS, Metered, Options, Outcome = trial.TOOLS, trial.Metered, trial.Options, trial.Outcome
     sampling = trial.sampling

@@ -1,15 +1,21 @@
 """A golden set: requests with what has to come of them, read from YAML and checked key by key before anything runs."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import yaml
 from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from docgemma.errors import UsageError
-from docgemma.experiments.suites import Block, CaseFileError, Text
+from docgemma.paths import kit
 from docgemma.tools import toolbox
+
+if TYPE_CHECKING:
+    from data.experiments.kit.suites import Block, CaseFileError, Text
+else:
+    suites = kit("experiments", "suites")
+    Block, CaseFileError, Text = suites.Block, suites.CaseFileError, suites.Text
 
 WORDS = {"missing": "is missing", "extra_forbidden": "unknown key", "string_type": "is no text; put it in quotes"}
 

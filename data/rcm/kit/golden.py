@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import yaml
 from pydantic import Field, ValidationError
@@ -19,11 +19,16 @@ from pydantic import Field, ValidationError
 from docgemma.ehr.open import open_store
 from docgemma.errors import DocGemmaError, kind_and_place
 from docgemma.experiments.statistics import wilson
-from docgemma.experiments.suites import Block, CaseFileError, Text
 from docgemma.llm.base import LLM
 from docgemma.paths import data_file, kit, private_file
 from docgemma.rcm.batch import read_lines
 from docgemma.settings import Settings
+
+if TYPE_CHECKING:
+    from data.experiments.kit.suites import Block, CaseFileError, Text
+else:
+    suites = kit("experiments", "suites")
+    Block, CaseFileError, Text = suites.Block, suites.CaseFileError, suites.Text
 
 general = kit("golden", "golden")
 RUNS = "rcm-runs.jsonl"  # of the data home: a line a run
