@@ -142,7 +142,7 @@ def read_request(
         said=message,
         telling=_telling(message, places, reader),
         owners=_owners(
-            rx=[whose for _, whose in mine],
+            rx=[[] if _of_nobody(message, order["said"], people) else whose for order, whose in mine],
             allergy=[whose for _, whose in allergies],
             note=[whose for part, whose in told for at, _ in marked.quoted if part.message[at : at + 1].strip()],
         ),
@@ -236,6 +236,13 @@ def _owners(**entries: list[list[str] | None]) -> dict[str, list[list[str]]]:
     """Of each kind of entry, whose it is, where several patients are named."""
     named = {ask: [ids for ids in whose if ids is not None] for ask, whose in entries.items()}
     return {ask: whose for ask, whose in named.items() if whose}
+
+
+def _of_nobody(message: str, drug: str, people: Sequence[PatientLink]) -> bool:
+    """Whether an order is of a name that nobody has, "amox for Zbigniew. What is Garcia's K?": the nearest to it."""
+    at = message.find(drug)
+    nearest = min(people, key=lambda link: abs(link.start - at), default=None)
+    return len(people) > 1 and nearest is not None and not nearest.candidates
 
 
 def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[str]:

@@ -1,6 +1,6 @@
 """A message that orders an entry and asks something else beside it: each of its two parts is read by itself."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from docgemma.reading.labels import TOPICS, WRITES
@@ -8,13 +8,9 @@ from docgemma.reading.meant import PLAINLY, SURE
 from docgemma.reading.reader import Reader
 from docgemma.reading.terms import measures_in
 from docgemma.state import OrderRef, Request
-from docgemma.text.said import clauses
-from docgemma.text.words import clinical, listed, plain
+from docgemma.text.said import PARTS, demands, has_quotation, is_brief, two_parts
+from docgemma.text.words import listed, plain
 
-STRONG = (". ", "? ", "! ", "; ", "... ", "… ", " - ", " – ", " — ", "\n")
-MARKS = (*STRONG, ", ", " & ", " + ", " and ", " also ", " then ")  # behind these only what plainly asks is a question
-LEAD = 5  # words within which a command stands, or a bare question
-MOST = 6  # places where a message is parted; orders of one part
 LOOKED = (*TOPICS, "safe", "ddi", "may", "lit", "trial", "img")
 ALONE = ("fix", "ok", "cancel", "change", "oos", "cohort", *WRITES)  # asks of no question beside an entry
 JOINED = ("measures", "drugs", "conditions", "telling")
@@ -27,8 +23,10 @@ def entry_and_question(
 
     None where the message is one: "X 5 mg od, ok?", "if her K is low, X"; where the question is of the order; and where
     it is not sure whose the entry is. `opened`: whether a patient is open."""
-    depends = listed("request_words", "conditional") & {*plain(message).split()}
-    for entry, question in _parted(message):
+    words = {*plain(message).split()}
+    depends = listed("request_words", "conditional") & words
+    called = listed("request_words", "male titles", "female titles") & words  # "for Mr Brown", whom nobody knows
+    for entry, question in two_parts(message):
         alone = reader.read(entry)
         plainly = alone.polarity["ordered"] > PLAINLY and any(alone.asks[ask] > PLAINLY for ask in WRITES)
         if not plainly or not (wanted := _asks(question, reader)):
@@ -37,13 +35,12 @@ def entry_and_question(
         written = [ask for ask in ordered["asks"] if ask in WRITES]
         given = all(order["dose"] and order["how"] != "unknown" for order in ordered["orders"])
         note = "note" in written  # it may hold what reads like a question and stands behind its beginning
-        given &= message.startswith(question) or _quotes(entry) if note else not depends
-        bare = is_bare(entry, ordered, ordered["orders"], "linking") and _is_brief(question)
-        given &= note or _demanded(entry) or bare
+        given &= message.startswith(question) or has_quotation(entry) if note else not depends
+        bare = is_bare(entry, ordered, ordered["orders"], "linking") and is_brief(question)
+        given &= note or demands(entry) or bare
         mine, people = ordered["patients"], whole["patients"]
         other = {drug["name"] for drug in asked["drugs"]} - {drug["name"] for drug in ordered["drugs"]}
         of_order = "rx" in written and not other and listed("request_words", "of_order") & {*plain(question).split()}
-        called = listed("request_words", "male titles", "female titles") & {*plain(entry).split()}
         theirs = len(mine) == 1 or not (people or called) or not (mine or called or opened or people[1:])
         unsure = ordered["unclear"] or whole["unclear"] or not theirs
         if ordered["meant"] != "ordered" or not written or not given or of_order or unsure:
@@ -53,23 +50,9 @@ def entry_and_question(
         wanted += [ask for ask in whole["asks"] if ask in TOPICS and ask not in wanted]
         joined["asks"] = [*written, *(ask for ask in wanted if ask != "may"), *(["may"] if other else [])]
         taken = {key: two[0][key] for key in ("orders", "allergies", "notes", "meant")}
-        taken["owners"] = {ask: [[mine[0]["id"]]] * MOST for ask in written} if mine else {}
+        taken["owners"] = {ask: [[mine[0]["id"]]] * PARTS for ask in written} if mine else {}
         return cast(Request, {**whole, **joined, **taken, "query": asked["query"], "details": {}})
     return None
-
-
-def _demanded(entry: str) -> bool:
-    """Whether a part begins with what is to be done, "add X", "could we have X"; it is no order of somebody else's."""
-    words = plain(entry).split()
-    polite = listed("request_words", "fillers", "opening", "commands")
-    verbs = listed("request_words", "to_order", "noting_plainly") | {"script", "have"}
-    begun = [word for word in words[:LEAD] if word not in polite or word in verbs][:2]
-    told = "\n" in entry or _quotes(entry) or listed("request_words", "others") & {*words}
-    return bool({*begun} & verbs) and not told
-
-
-def _quotes(text: str) -> bool:
-    return any(mark in text for pair in clinical("request_words")["quotes"] for mark in pair[:1])
 
 
 def is_bare(said: str, request: Request, orders: Sequence[OrderRef], *lists: str) -> bool:
@@ -80,13 +63,6 @@ def is_bare(said: str, request: Request, orders: Sequence[OrderRef], *lists: str
     return bool(orders) and rest <= listed("request_words", "beside_order", *lists)
 
 
-def _is_brief(question: str) -> bool:
-    """Whether a question is of one thing, and tells no value: "also her WCC?", "what does the CXR say"."""
-    words = [word for word in plain(question).split() if word not in listed("request_words", "beside_order")]
-    asked = {*words[:1]} & listed("request_words", "questioning", "telling_back") or len(words) <= LEAD
-    return bool(asked) and len(words) <= 2 * LEAD and not any(word[0].isdigit() for word in words)
-
-
 def _asks(question: str, reader: Reader) -> list[str]:
     """What a part asks by itself; [] where it gives a condition or an entry of its own, or asks of the order."""
     begun, asks = {*plain(question).split()[:2]}, reader.read(question).asks
@@ -94,16 +70,3 @@ def _asks(question: str, reader: Reader) -> list[str]:
         return []
     found = [ask for ask in LOOKED if asks[ask] > SURE]
     return found or (["labs"] if measures_in(question, sure=True) else [])
-
-
-def _parted(message: str) -> Iterator[tuple[str, str]]:
-    """The two parts at each mark between clauses, as entry and question in either order, sentences first."""
-    places = [(at, mark) for mark in MARKS for at in range(len(message)) if message.startswith(mark, at)]
-    questioning = listed("request_words", "questioning", "telling_back")
-    for at, mark in places[:MOST]:
-        left, right = message[: at + 1].strip(), message[at + len(mark) :].strip()
-        for entry, question in ((left, right), (right, left)):
-            begun = {word for clause in [question, *clauses(question)] for word in plain(clause).split()[:2]}
-            asking = question.endswith("?") or begun & questioning
-            if len(entry.split()) > 2 and begun and (mark in STRONG or asking):
-                yield entry, question

@@ -1,8 +1,14 @@
 """What the words of an allergy say: its severity, whether a reaction is one. No I/O."""
 
+from collections.abc import Iterator
+
 from docgemma.text.words import clinical, listed, plain
 
 CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
+STRONG = (". ", "? ", "! ", "; ", "... ", "… ", " - ", " – ", " — ", "\n")
+MARKS = (*STRONG, ", ", " & ", " + ", " and ", " also ", " then ")  # behind these only what plainly asks is a question
+LEAD = 5  # words within which a command stands, or a bare question
+PARTS = 6  # places where a message is parted
 ENDS_OF_ASKED = str.maketrans(dict.fromkeys(",;?!+&\n", "\n"))
 
 
@@ -46,3 +52,37 @@ def bracketed(message: str) -> str:
 def is_mechanism(text: str) -> bool:
     """Whether a reaction is none but how it comes about: a lacking enzyme."""
     return bool(listed("request_words", "mechanisms") & set(plain(text).split()))
+
+
+def two_parts(message: str) -> Iterator[tuple[str, str]]:
+    """The two parts at each mark between clauses, as entry and question in either order, sentences first."""
+    places = [(at, mark) for mark in MARKS for at in range(len(message)) if message.startswith(mark, at)]
+    questioning = listed("request_words", "questioning", "telling_back")
+    for at, mark in places[:PARTS]:
+        left, right = message[: at + 1].strip(), message[at + len(mark) :].strip()
+        for entry, question in ((left, right), (right, left)):
+            begun = {word for clause in [question, *clauses(question)] for word in plain(clause).split()[:2]}
+            asking = question.endswith("?") or begun & questioning
+            if len(entry.split()) > 2 and begun and (mark in STRONG or asking):
+                yield entry, question
+
+
+def demands(entry: str) -> bool:
+    """Whether a part begins with what is to be done, "add X", "could we have X"; it is no order of somebody else's."""
+    words = plain(entry).split()
+    polite = listed("request_words", "fillers", "opening", "commands")
+    verbs = listed("request_words", "to_order", "noting_plainly") | {"script", "have"}
+    begun = [word for word in words[:LEAD] if word not in polite or word in verbs][:2]
+    told = "\n" in entry or has_quotation(entry) or listed("request_words", "others") & {*words}
+    return bool({*begun} & verbs) and not told
+
+
+def has_quotation(text: str) -> bool:
+    return any(mark in text for pair in clinical("request_words")["quotes"] for mark in pair[:1])
+
+
+def is_brief(question: str) -> bool:
+    """Whether a question is of one thing, and tells no value: "also her WCC?", "what does the CXR say"."""
+    words = [word for word in plain(question).split() if word not in listed("request_words", "beside_order")]
+    asked = {*words[:1]} & listed("request_words", "questioning", "telling_back") or len(words) <= LEAD
+    return bool(asked) and len(words) <= 2 * LEAD and not any(word[0].isdigit() for word in words)
