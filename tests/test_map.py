@@ -21,7 +21,6 @@ TOO_LONG = {
     "knowledge",
     "demo, api",
     "graphs, nodes",
-    "experiments",
     "rcm",
     "everything",
 }

@@ -48,6 +48,7 @@ A_JUDGEMENT = (
     "is not made here; a note to the prescriber can be prepared."
 )
 REFUSED = "No entry was prepared, as you said."
+NOBODYS = "No entry was prepared: the patient it is for was not found."
 FOR_WHOM = f"{REFUSED} Whom is it for? Give a name or an ID."
 NOT_WANTED = "No entry was prepared: {drug} was read as not wanted. If it is, say: prescribe {drug}, with the dose."
 NO_SUBSTANCE = (
@@ -68,6 +69,7 @@ def refusals(request: Request) -> list[str]:
     lines = [WEIGHED if weighed else UNCHANGED] if "change" in asks else []
     lines += list(filter(None, [cannot_do(request)]))
     lines += [NO_COHORT] if "cohort" in asks else []
+    lines += [NOBODYS] if [] in request["owners"].get("rx", []) else []
     none_known = names(listed("request_words", "no_allergies"), request["said"])  # "put nkda on her allergies"
     lines += [NO_SUBSTANCE] if none_known and asks == {"alg"} and request["meant"] == "ordered" else []
     treat = "gk" in asks and asks & set(TOPICS) and not asks & {"may", *WRITES}
@@ -103,9 +105,7 @@ def refused(request: Request) -> str:
 
 def cannot_do(request: Request) -> str:
     """What is said to a deed that only a person can do, "bleep the med reg"; "" where none is asked for."""
-    told = request["said"]
-    for note in request["notes"]:
-        told = told.replace(note["note_text"], " ")
+    told = request["said"].replace(request["notes"][0]["note_text"] if request["notes"] else "\n\n", " ")
     published = {"lit", "trial"} & {*request["asks"]}  # "HAS-BLED against CHA2DS2-VASc, RCT data?"
     if undoable := known.unique(entry["cannot"] for entry in said_in(told, "undoable") if not published):
         return f"I cannot {' or '.join(undoable)}: that was not done."
