@@ -162,7 +162,7 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     steps = [*_interactions(state, request, names, checked), *_labels(state, request, names, checked)]
     literature = Step("search_medical_literature", _said(query=_subject(state, request)), "lit")
     steps += [literature] if "lit" in asks else []
-    unread = all(item["empty"] or item["result"]["partial"] for item in known.made(state, literature.tool))
+    unread = all(item["empty"] or item["result"].get("partial") for item in known.made(state, literature.tool))
     sought = "lit" in asks and unread and {"trial", "trials"} & {*plain(request["said"]).split()}
     if "trial" in asks or request["trials"] or (sought and known.made(state, literature.tool)):
         steps += _trials(state, request)
