@@ -39,7 +39,10 @@ def entry_and_question(
         bare = is_bare(entry, ordered, ordered["orders"], "linking") and is_brief(question)
         given &= note or demands(entry) or bare
         mine, people = ordered["patients"], whole["patients"]
-        given &= all(item["reaction"] for item in ordered["allergies"]) or not whole["allergies"]  # told in the rest
+        part, told = (
+            sum(map(bool, item.values())) for one in (ordered, whole) for item in one["allergies"][:1] or [{}]
+        )
+        given &= part >= told  # nothing of an allergy is told in the rest
         other = {drug["name"] for drug in asked["drugs"]} - {drug["name"] for drug in ordered["drugs"]}
         of_order = "rx" in written and not other and listed("request_words", "of_order") & {*plain(question).split()}
         theirs = len(mine) == 1 or not (people or called) or not (mine or called or opened or people[1:])
