@@ -93,7 +93,8 @@ def _of_colleague(state: AgentState, pronouns: Set[str]) -> bool:
     named = listed("request_words", "colleagues") & set(plain(" ".join(texts)).split())
     words = [*plain(state["message"]).split(), ""]
     verbs = {verb for word, verb in pairwise(words) if word in pronouns}
-    return verbs <= listed("request_words", "speaking" if named else "prescribing")
+    told = pronouns & {*plain(state["message"]).replace("'s", "").split()}  # none is in "41F on lithium"
+    return bool(told) and verbs <= listed("request_words", "speaking" if named else "prescribing")
 
 
 def _spoken_of(state: AgentState, context: Context) -> list[PatientMatch]:

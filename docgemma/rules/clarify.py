@@ -7,7 +7,7 @@ from typing import Any, Literal
 from docgemma.errors import ErrorType
 from docgemma.rules.described import excludes, telling, unsettled
 from docgemma.state import Clarification, Option, PatientRef, Request, ToolResult
-from docgemma.text.births import read_births
+from docgemma.text.births import age_and_sex, read_births
 from docgemma.text.numbers import NUMBER_WORDS
 from docgemma.text.words import listed, plain
 
@@ -107,7 +107,8 @@ def other_sex(message: str, sex: str, name: str = "", note: bool = False) -> set
     title = set(before[-1:]) & listed("request_words", f"{SEXES[sex]} titles")
     words = set(plain(message).replace("'s", "").split())
     own = listed("request_words", sex) | (listed("request_words", "others") if name else set())
-    return title or (set() if note or words & own else words & listed("request_words", SEXES[sex]))
+    aged = {age_and_sex(message)[1]} & {SEXES[sex]}  # "41F" of a man
+    return title or aged or (set() if note or words & own else words & listed("request_words", SEXES[sex]))
 
 
 def sexes_in(said: str) -> set[str]:

@@ -73,8 +73,7 @@ def label_facts(
     if data["interactions"]:
         more.append(Fact(f"{data['interactions'].rstrip('.')}.", f"{name} interactions"))
     stating = as_told(f"{before} ; {said}", UNKNOWN)
-    # what is told of no one is a topic of the label
-    somebody = tells_somebody(said)
+    somebody = tells_somebody(said)  # what is told of no one is a topic of the label
     stated = stating if somebody else replace(stating, problems=())
     patient = as_told(said, patient_state(chart, date.today())) if chart else stated
     kidneys = patient.kidneys()

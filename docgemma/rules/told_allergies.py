@@ -16,8 +16,7 @@ def allergy_lines(said: str, names: Sequence[str], drugs: DrugNames) -> Iterator
     """What speaks against each drug, by what is told: "Contraindicated (cephalexin): Allergy to ...". Nothing where no
     allergy is told, or where the drug is what somebody is allergic to."""
     told = list(_told(said, drugs))
-    others = [name for name in names if plain(name) not in [plain(one["substance"]) for one in told]]
-    for name in others:
+    for name in [name for name in names if plain(name) not in [plain(one["substance"]) for one in told]]:
         for finding in check_order_allergies(name, told, drugs):
             if finding.rank <= MODERATE:
                 yield f"{VERDICTS[finding.rank]} ({name}): {finding.text.rstrip('.')} (the allergy as you wrote it)."
