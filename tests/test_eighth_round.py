@@ -613,11 +613,6 @@ def test_an_open_question_stands_below_another_answer(offline_agent):
         # a stop beside something else
         ("rahman hb? if hb under 10 hold the propranolol", "I cannot remove, stop or change"),
         ("hiroshi tanaka qtc, then pause dofetilide please", "I cannot remove, stop or change"),
-        # a note behind a question
-        (
-            "Okafor - lisinopril 5 od vs valsartan, which second agent? bp trend. then note: rang the patient",
-            "No note was prepared",
-        ),
         # vaccines, each by its name, and that nobody works out whether they suit
         ("Hiroshi Tanaka wants a zoster jab, alright?", "No shingles immunization is recorded"),
         ("nguyen covid and pneumococcal jabs ok?", "No pneumococcal immunization is recorded"),
@@ -635,6 +630,11 @@ def test_an_open_question_stands_below_another_answer(offline_agent):
 def test_nothing_of_a_message_is_dropped_without_a_word(offline_agent, message, line):
     turn = offline_agent.ask(message)
     assert line in turn["answer"] and not turn.get("pending_write")
+
+
+def test_a_note_behind_a_question_waits(offline_agent):
+    asked = "Okafor - lisinopril 5 od vs valsartan, which second agent? bp trend. then note: rang the patient"
+    assert offline_agent.ask(asked)["pending_write"]["args"]["note_text"] == "rang the patient"
 
 
 @pytest.mark.parametrize(
@@ -854,7 +854,7 @@ def test_two_orders_of_one_drug_are_of_two_patients(offline_agent):
         (["james wilson allergies?", "77 year old, the AF one"], "born 1949-02-11"),
         (["walter kowalska, potassium?"], "Of a like name, who may be somebody else: Walter Kowalczyk"),
         # what cannot be sent, and a daily total
-        (["wisniewska current meds", "message her via the portal"], "Nothing of it was done"),
+        (["wisniewska current meds", "message her via the portal"], "I cannot send or tell others: that was not done"),
         (["D'Angelo uti again, was any cx sent"], "Not among the results: blood culture, urine culture"),
     ],
 )  # fmt: skip

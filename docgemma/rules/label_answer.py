@@ -104,10 +104,10 @@ def label_facts(
         skipped = (chart or (warned and not somebody)) and topic not in timed
         texts = [] if skipped else held_of(topic, topics, lines, data, said)
         found = [fact for fact in [*box, *facts, *more, *limits] if names(topic["match"], fact.sentence)]
-        there = skipped or texts or found or (brief and topic.get("stated"))
+        there = skipped or texts or found or (brief and topic.get("stated")) or (warned and somebody)
         above = " ; ".join(plain(item.text) for item in warned)
         texts = [text for text in texts if text not in table and plain(text.partition(" (")[0]) not in above]
-        absent = not (there or warned or (own and topic["name"] == "children") or names(topic.get("also", []), stored))
+        absent = not (there or (own and topic["name"] == "children") or names(topic.get("also", []), stored))
         if chart and halts(request, asked=True) and not names(topic.get("aside_said", []), bare):
             texts = [text for text in texts if not names(topic.get("aside", []), text)]  # "stop metformin?"
         about = " ; ".join(part for part, _ in asked_parts(said) if names(topic["said"], part))
