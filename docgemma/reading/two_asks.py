@@ -8,7 +8,7 @@ from docgemma.reading.meant import PLAINLY, SURE
 from docgemma.reading.reader import Reader
 from docgemma.reading.terms import measures_in
 from docgemma.state import OrderRef, Request
-from docgemma.text.said import PARTS, demands, has_quotation, is_brief, two_parts
+from docgemma.text.said import PARTS, asks_plainly, demands, has_quotation, is_brief, two_parts
 from docgemma.text.words import listed, plain
 
 LOOKED = (*TOPICS, "safe", "ddi", "may", "lit", "trial", "img")
@@ -35,7 +35,8 @@ def entry_and_question(
         written = [ask for ask in ordered["asks"] if ask in WRITES]
         given = all(order["dose"] and order["how"] != "unknown" for order in ordered["orders"])
         note = "note" in written  # it may hold what reads like a question and stands behind its beginning
-        given &= message.startswith(question) or has_quotation(entry) if note else not depends
+        before = message.startswith(question) or has_quotation(entry)
+        given &= before and asks_plainly(question) if note else not depends
         bare = is_bare(entry, ordered, ordered["orders"], "linking") and is_brief(question)
         given &= note or demands(entry) or bare
         mine, people = ordered["patients"], whole["patients"]
@@ -44,7 +45,8 @@ def entry_and_question(
         )
         given &= part >= told  # nothing of an allergy is told in the rest
         other = {drug["name"] for drug in asked["drugs"]} - {drug["name"] for drug in ordered["drugs"]}
-        of_order = "rx" in written and not other and listed("request_words", "of_order") & {*plain(question).split()}
+        said = {*plain(question).split()}
+        of_order = "rx" in written and (not other or "both" in said) and (listed("request_words", "of_order") & said)
         theirs = len(mine) == 1 or not (people or called) or not (mine or called or opened or people[1:])
         unsure = ordered["unclear"] or whole["unclear"] or not theirs
         if ordered["meant"] != "ordered" or not written or not given or of_order or unsure:

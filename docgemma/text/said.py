@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from docgemma.text.clauses import quoted
 from docgemma.text.words import clinical, listed, plain
 
 CLAUSE_ENDS = str.maketrans(dict.fromkeys(",;.?!+&", "\n"))
@@ -55,16 +56,20 @@ def is_mechanism(text: str) -> bool:
 
 
 def two_parts(message: str) -> Iterator[tuple[str, str]]:
-    """The two parts at each mark between clauses, as entry and question in either order, sentences first."""
+    """The two parts at each mark between clauses, as entry and question in either order, sentences first; none within
+    quotation marks."""
     places = [(at, mark) for mark in MARKS for at in range(len(message)) if message.startswith(mark, at)]
-    questioning = listed("request_words", "questioning", "telling_back")
     for at, mark in places[:PARTS]:
         left, right = message[: at + 1].strip(), message[at + len(mark) :].strip()
-        for entry, question in ((left, right), (right, left)):
-            begun = {word for clause in [question, *clauses(question)] for word in plain(clause).split()[:2]}
-            asking = question.endswith("?") or begun & questioning
-            if len(entry.split()) > 2 and begun and (mark in STRONG or asking):
+        for entry, question in ((left, right), (right, left)) if not quoted(message, at) else ():
+            if len(entry.split()) > 2 and plain(question) and (mark in STRONG or asks_plainly(question)):
                 yield entry, question
+
+
+def asks_plainly(part: str) -> bool:
+    """Whether a part ends with a question mark, or a clause of it begins with a word that asks."""
+    begun = {word for clause in [part, *clauses(part)] for word in plain(clause).split()[:2]}
+    return part.endswith("?") or bool(begun & listed("request_words", "questioning", "telling_back"))
 
 
 def demands(entry: str) -> bool:
