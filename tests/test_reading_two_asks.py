@@ -37,6 +37,8 @@ def test_an_order_beside_a_question_is_ordered_and_the_question_is_asked(read, m
         "hmm propranolol 40 mg bd for Maria Garcia, she has asthma doesn't she?",
         "nitrofurantoin 100mg MR bd 5/7 for D'Angelo, egfr 68, any reason not to",
         "surgical want cipro 500 mg bd for Tariq Mahmood. levels go up right, by how much",
+        "clarithro 500 bd 7/7 for Maria Garcia, that ok with the warfarin?",
+        "meropenem 1 g q8 Olena Shevchenko — renal adjust?",
         "tramadol 50 mg qds prn for t. nowak, duloxetine on board. i dont love it. you?",
         "Spine clinic: 'add nortriptyline 10 mg nocte for Renee Boudreaux.' What's the sedation risk?",
     ],

@@ -46,7 +46,7 @@ def entry_and_question(
         given &= part >= told  # nothing of an allergy is told in the rest
         other = {drug["name"] for drug in asked["drugs"]} - {drug["name"] for drug in ordered["drugs"]}
         said = {*plain(question).split()}
-        of_order = "rx" in written and (not other or "both" in said) and (listed("request_words", "of_order") & said)
+        of_order = "rx" in written and listed("request_words", "of_order") & said
         theirs = len(mine) == 1 or not (people or called) or not (mine or called or opened or people[1:])
         unsure = ordered["unclear"] or whole["unclear"] or not theirs
         if ordered["meant"] != "ordered" or not written or not given or of_order or unsure:
