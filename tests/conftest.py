@@ -3,8 +3,9 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 
 import jsonschema
@@ -15,8 +16,11 @@ from docgemma.ehr.open import open_store
 from docgemma.knowledge.sources import open_knowledge
 from docgemma.llm import load_llm
 from docgemma.paths import PACKAGE
+from docgemma.reading.request import read_request
 from docgemma.settings import Settings
+from docgemma.state import Request
 from tests.models import MODEL_HOME
+from tests.rules_help import the_reader
 from tests.scripted import ScriptedLLM
 
 # by the time they take; what begins last must be short, or one worker waits for the other
@@ -82,6 +86,12 @@ def agent(settings: Settings, scripted: ScriptedLLM) -> Iterator[Agent]:
     """The whole agent on real stores and tools, with a model that says what the test wrote."""
     with Agent(settings, llm=scripted) as agent:
         yield agent
+
+
+@pytest.fixture
+def read(agent: Agent) -> Callable[..., Request]:
+    """Read a message with the shipped reader against the agent's own drugs and record store."""
+    return partial(read_request, reader=the_reader(), drugs=agent.drugs, store=agent.store)
 
 
 @pytest.fixture(scope="session")

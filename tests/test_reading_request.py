@@ -5,16 +5,7 @@ import pytest
 from docgemma.agent import Agent
 from docgemma.errors import StoreError
 from docgemma.reading.request import read_request
-from docgemma.state import Request
 from tests.rules_help import dictionary, the_reader
-
-
-@pytest.fixture
-def read(agent: Agent):
-    def reading(message: str, **given) -> Request:
-        return read_request(message, reader=the_reader(), drugs=agent.drugs, store=agent.store, **given)
-
-    return reading
 
 
 @pytest.mark.parametrize(

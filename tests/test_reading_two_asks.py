@@ -2,19 +2,6 @@
 
 import pytest
 
-from docgemma.agent import Agent
-from docgemma.reading.request import read_request
-from docgemma.state import Request
-from tests.rules_help import the_reader
-
-
-@pytest.fixture
-def read(agent: Agent):
-    def reading(message: str) -> Request:
-        return read_request(message, reader=the_reader(), drugs=agent.drugs, store=agent.store)
-
-    return reading
-
 
 @pytest.mark.parametrize(
     ("message", "drug", "asked"),

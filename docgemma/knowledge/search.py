@@ -60,8 +60,9 @@ def vocabulary() -> Vocabulary:
     for topic in clinical("label_topics")["topics"]:
         for way in topic["said"]:
             _add(wider, way, topic["said"])
-    stop_words = (listed("request_words", "function_words") - _terms()) | {*data["stop_words"].split()}
-    return Vocabulary(stop_words, phrases, wider, data["statuses"], _terms())
+    terms = _terms()
+    stop_words = (listed("request_words", "function_words") - terms) | {*data["stop_words"].split()}
+    return Vocabulary(stop_words, phrases, wider, data["statuses"], terms)
 
 
 def _terms() -> frozenset[str]:

@@ -93,7 +93,7 @@ def _of_colleague(state: AgentState, pronouns: Set[str]) -> bool:
     named = listed("request_words", "colleagues") & set(plain(" ".join(texts)).split())
     words = [*plain(state["message"]).split(), ""]
     verbs = {verb for word, verb in pairwise(words) if word in pronouns}
-    told = pronouns & {*plain(state["message"]).replace("'s", "").split()}  # none is in "41F on lithium"
+    told = pronouns & {word.removesuffix("'s") for word in words}  # none is in "41F on lithium"
     return bool(told) and verbs <= listed("request_words", "speaking" if named else "prescribing")
 
 

@@ -240,9 +240,7 @@ def _owners(**entries: list[list[str] | None]) -> dict[str, list[list[str]]]:
 
 def _of_nobody(message: str, drug: str, people: Sequence[PatientLink]) -> bool:
     """Whether an order is of a name that nobody has, "amox for Zbigniew. What is Garcia's K?": the nearest to it."""
-    at = message.find(drug)
-    nearest = min(people, key=lambda link: abs(link.start - at), default=None)
-    return len(people) > 1 and nearest is not None and not nearest.candidates
+    return len(people) > 1 and not min(people, key=lambda link: abs(link.start - message.find(drug))).candidates
 
 
 def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[str]:

@@ -55,7 +55,7 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         checked = ["may"] if request["drugs"] else []  # "abx for the sinusitis then - cefalexin?"
         return replaced(request, **{**bearing, "asks": [*bearing["asks"], *checked]})
     if not about and _of_drug(request):
-        of_her = names(listed("request_words", "persons"), request["said"])  # the one who is described
+        of_her = {*plain(request["said"]).split()} & listed("request_words", "persons")  # the one who is described
         unnamed = ("rx",) if request["meant"] == "ordered" and request["orders"] else ()  # no entry without a name
         kept = [ask for ask in request["asks"] if ask in ("ddi", "change", *unnamed, *(() if of_her else ("may",)))]
         return replaced(request, asks=unique([*kept, "safe"]), meant="asked", orders=[], details={}, measures=[])

@@ -97,6 +97,7 @@ def label_facts(
     table = {f"{told_row(row, row.get('route', ''), UNKNOWN)}." for row in rows} if own else set()
     first: list[Fact] = kinds if asked & {"mechanism and class", "indication"} else []
     told: list[Fact] = []
+    above = " ; ".join(plain(item.text) for item in warned)
     stored = " ; ".join(map(str, [data.get("condition_rows"), *facts, *box]))
     for topic in timed if brief else topics:
         lines = [*facts, *box] if topic in timed else []
@@ -105,7 +106,6 @@ def label_facts(
         texts = [] if skipped else held_of(topic, topics, lines, data, said)
         found = [fact for fact in [*box, *facts, *more, *limits] if names(topic["match"], fact.sentence)]
         there = skipped or texts or found or (brief and topic.get("stated")) or (warned and somebody)
-        above = " ; ".join(plain(item.text) for item in warned)
         texts = [text for text in texts if text not in table and plain(text.partition(" (")[0]) not in above]
         absent = not (there or (own and topic["name"] == "children") or names(topic.get("also", []), stored))
         if chart and halts(request, asked=True) and not names(topic.get("aside_said", []), bare):

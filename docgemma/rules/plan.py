@@ -162,9 +162,9 @@ def _knowledge(state: AgentState, request: Request) -> list[Step]:
     steps = [*_interactions(state, request, names, checked), *_labels(state, request, names, checked)]
     literature = Step("search_medical_literature", _said(query=_subject(state, request)), "lit")
     steps += [literature] if "lit" in asks else []
-    unread = all(item["empty"] or item["result"].get("partial") for item in known.made(state, literature.tool))
-    sought = "lit" in asks and unread and {"trial", "trials"} & {*plain(request["said"]).split()}
-    if "trial" in asks or request["trials"] or (sought and known.made(state, literature.tool)):
+    read = known.made(state, literature.tool)
+    unread = "lit" in asks and read and all(item["empty"] or item["result"].get("partial") for item in read)
+    if "trial" in asks or request["trials"] or (unread and {"trial", "trials"} & {*plain(request["said"]).split()}):
         steps += _trials(state, request)
         found = known.made(state, "find_clinical_trials")  # "trial for stopping at 7?": it may be published
         published = found and all(item["empty"] for item in found) and not request["patients"]

@@ -105,7 +105,8 @@ def refused(request: Request) -> str:
 
 def cannot_do(request: Request) -> str:
     """What is said to a deed that only a person can do, "bleep the med reg"; "" where none is asked for."""
-    told = request["said"].replace(request["notes"][0]["note_text"] if request["notes"] else "\n\n", " ")
+    noted = [note["note_text"] for note in request["notes"][:1]]
+    told = request["said"].replace(noted[0], " ") if noted else request["said"]
     published = {"lit", "trial"} & {*request["asks"]}  # "HAS-BLED against CHA2DS2-VASc, RCT data?"
     if undoable := known.unique(entry["cannot"] for entry in said_in(told, "undoable") if not published):
         return f"I cannot {' or '.join(undoable)}: that was not done."

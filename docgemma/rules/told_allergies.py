@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 from docgemma.reading.drugs import said_for
 from docgemma.rules.drug_classes import is_comparable
-from docgemma.rules.order_check import CONTRAINDICATED, MAJOR, MODERATE, check_order_allergies
+from docgemma.rules.lead import VERDICTS
+from docgemma.rules.order_check import check_order_allergies
 from docgemma.text.drugs import DrugNames
 from docgemma.text.words import affirmed, listed, plain
 
-VERDICTS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning", MODERATE: "Caution"}
 NEAR = 4  # words before an allergy in which a relative, whose it is, may stand
 
 
@@ -18,7 +18,7 @@ def allergy_lines(said: str, names: Sequence[str], drugs: DrugNames) -> Iterator
     told = list(_told(said, drugs))
     for name in [name for name in names if plain(name) not in [plain(one["substance"]) for one in told]]:
         for finding in check_order_allergies(name, told, drugs):
-            if finding.rank <= MODERATE:
+            if finding.rank in VERDICTS:
                 yield f"{VERDICTS[finding.rank]} ({name}): {finding.text.rstrip('.')} (the allergy as you wrote it)."
 
 
@@ -28,9 +28,8 @@ def _told(said: str, drugs: DrugNames) -> Iterator[dict[str, str]]:
     severe = " ".join(listed("request_words", "severe_allergies") & {*words})
     for at, word in enumerate(words):
         around = {*words[max(at - NEAR, 0) : at], *words[at + 1 : at + 2]}
-        if word not in listed("request_words", "allergy_words") or around & listed(
-            "request_words", "others", "no_more"
-        ):
+        unsure = around & listed("request_words", "others", "no_more")
+        if unsure or word not in listed("request_words", "allergy_words"):
             continue
         behind = words[at + 2 :] if words[at + 1 : at + 2] in (["to"], ["with"]) else words[at + 1 :]
         for near in (words[max(at - 1, 0) : at], words[max(at - 2, 0) : at], behind[:1], behind[:2]):

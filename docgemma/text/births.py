@@ -31,6 +31,7 @@ AGE_SPREAD = 1  # people round, and birthdays pass
 OLDEST, GROWN, MONTHS_AT_MOST = 110, 13, 24  # years; below, a bare number may be anything, and "18m" is months
 # "temp 99F", "foley 16F", "over 30m" are no ages; "pt 55 M" is one
 NO_AGE = frozenset("temp t temperature fever foley catheter fr french size ng sheath tube drain over every".split())
+AGED = frozenset("m f yo yr yrs y y/o".split())
 BEFORE_AGE = frozenset("pt patient a an my for in is aged age with".split())
 Kind = Literal["stated", "date", "year", "age"]  # stated: called a birth ("born 1949")
 
@@ -135,12 +136,11 @@ def is_clock(text: str) -> bool:
 
 
 def is_age_and_sex(word: str) -> bool:
-    """ "41F", "M60", "6yo", "79yr"; no "30s", "3mm"."""
+    """Whether a word is an age with a sex or years: "41F", "M60", "6yo", "79yr"; no "30s", "3mm"."""
     low = word.casefold()
-    ends = [low[len(digits) :] for digits in (low.rstrip("abcdefghijklmnopqrstuvwxyz/"),) if 0 < len(digits) < 4]
-    return (low[:1] in ("m", "f") and 1 < len(low) < 5 and low[1:].isdecimal()) or (
-        low[:1].isdecimal() and ends[:1] in (["m"], ["f"], ["yo"], ["yr"], ["yrs"], ["y"], ["y/o"])
-    )
+    number = low.rstrip("abcdefghijklmnopqrstuvwxyz/")
+    aged = low[:1].isdecimal() and len(number) < 4 and low[len(number) :] in AGED
+    return aged or (low[:1] in ("m", "f") and 1 < len(low) < 5 and low[1:].isdecimal())
 
 
 def age_and_sex(text: str) -> tuple[int | None, str]:
@@ -149,16 +149,12 @@ def age_and_sex(text: str) -> tuple[int | None, str]:
     words = [word.strip("(),.;:?!-") for word in raw]
     sexes = {word: sex for sex in ("female", "male") for word in (sex, sex[0], *listed("request_words", sex))}
     for at, word in enumerate(words):
-        low, digits, before = (
-            word.casefold(),
-            word.strip("mfMF"),
-            [one.casefold() for one in words[max(at - 2, 0) : at]],
-        )
+        digits, before = word.strip("mfMF"), [one.casefold() for one in words[max(at - 2, 0) : at]]
         if not digits.isdecimal() or not GROWN <= int(digits) <= OLDEST or {*before} & NO_AGE:
             continue
         if digits != word and len(word) == len(digits) + 1:
             if "m" not in word or int(digits) >= MONTHS_AT_MOST:  # "18m" is months
-                return int(digits), sexes[low.strip("0123456789")]
+                return int(digits), sexes[word.strip(digits).casefold()]
         elif digits == word:  # "egfr 28 female" is no age: it stands behind a mark, or beside the sex
             led = [sexes[one] for one in (before[:1] if before[1:] == ["of"] else before[1:]) if one in sexes]
             alone = at == 0 or raw[at - 1][-1] in ",.;:(" or before[-1] in BEFORE_AGE

@@ -1,4 +1,5 @@
-"""What the words of an allergy say: its severity, whether a reaction is one. No I/O."""
+"""The clauses of a message: where they end, and which of them asks or demands; and what the words of an allergy say:
+its severity, whether a reaction is one. No I/O."""
 
 from collections.abc import Iterator
 
@@ -83,6 +84,7 @@ def demands(entry: str) -> bool:
 
 
 def has_quotation(text: str) -> bool:
+    """Whether a text holds a mark that opens a quotation, or an apostrophe."""
     return any(mark in text for pair in clinical("request_words")["quotes"] for mark in pair[:1])
 
 

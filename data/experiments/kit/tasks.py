@@ -20,13 +20,10 @@ from docgemma.text.words import plain
 from docgemma.tools import Tool
 
 if TYPE_CHECKING:
+    from data.experiments.kit import trial
     from data.experiments.kit.suites import Case
-    from data.experiments.kit.trial import TOOLS, Metered, Options, Outcome, sampling
 else:
-    Case = kit("experiments", "suites").Case
-    trial = kit("experiments", "trial")
-    TOOLS, Metered, Options, Outcome = trial.TOOLS, trial.Metered, trial.Options, trial.Outcome
-    sampling = trial.sampling
+    trial, Case = kit("experiments", "trial"), kit("experiments", "suites").Case
 
 unlinked, same_value = kit("experiments", "unlinked"), kit("golden", "checks").same_value
 COMPOSED = frozenset({"query", "condition", "note_text"})  # a model may word these otherwise
@@ -40,13 +37,13 @@ SUITABLE = "Is this tool suitable for the task?\n\nTool: "
 PLAN = "Plan the whole task now: name every tool in the order in which it has to run, and leave the other steps empty."
 
 
-def choose_tool(case: Case, with_: Options, llm: Metered) -> Outcome:
+def choose_tool(case: Case, with_: trial.Options, llm: trial.Metered) -> trial.Outcome:
     """Stage 1: one of the ten tools, or none."""
-    state, way, tools = _read(case), with_.get("way"), list(TOOLS)
+    state, way, tools = _read(case), with_.get("way"), list(trial.TOOLS)
     if way == "reader":
         return _chosen(case, next((step.tool for step in missing(state)), NO_TOOL))
     if with_.get("narrowing"):
-        tools = [tool for tool in TOOLS if tool.name in runnable(state)]
+        tools = [tool for tool in trial.TOOLS if tool.name in runnable(state)]
         if not tools:
             return _chosen(case, NO_TOOL)
     if way == "boolean":
@@ -58,21 +55,21 @@ def choose_tool(case: Case, with_: Options, llm: Metered) -> Outcome:
         ask = replace(ask, node="tool_arguments", schema=joint_schema(tools))
     if way == "reason":
         thought = llm.text(replace(ask.prompt, user=f"{ask.prompt.user}\n\n{REASON}", prefix=""),
-                           sampling("synthesize", with_), node="synthesize").value  # fmt: skip
+                           trial.sampling("synthesize", with_), node="synthesize").value  # fmt: skip
         ask = replace(ask, prompt=replace(ask.prompt, user=f"{ask.prompt.user}\n\nReasoning: {thought}"))
     return _chosen(case, llm.ask(ask, with_).tool_name)
 
 
-def fill_arguments(case: Case, with_: Options, llm: Metered) -> Outcome:
+def fill_arguments(case: Case, with_: trial.Options, llm: trial.Metered) -> trial.Outcome:
     """Stage 2: the arguments of the right tool, or in a joint schema the tool with them."""
-    state, tool, way = _read(case), TOOLS[case["tool"]], with_.get("way")
+    state, tool, way = _read(case), trial.TOOLS[case["tool"]], with_.get("way")
     steps = [step for step in missing(state) if step.tool == tool.name]
     if way == "reader":
         return _filled(case, steps[0].args if steps else {})
     back = bool(with_.get("reversed"))
     if way == "joint":
-        prompt = _selection(state, list(TOOLS), with_, llm).prompt
-        values = llm.ask(Ask("tool_arguments", prompt, joint_schema(list(TOOLS), back)), with_).model_dump()
+        prompt = _selection(state, list(trial.TOOLS), with_, llm).prompt
+        values = llm.ask(Ask("tool_arguments", prompt, joint_schema(list(trial.TOOLS), back)), with_).model_dump()
         return _filled(case, values, right_tool=values.pop("tool_name") == tool.name)
     schema, settled = ordered(tool.args, back, bool(with_.get("nullable"))), dict[str, Any]()
     if with_.get("copied"):
@@ -87,40 +84,40 @@ def fill_arguments(case: Case, with_: Options, llm: Metered) -> Outcome:
     return _filled(case, {**settled, **llm.ask(replace(ask, prompt=prompt), with_).model_dump()})
 
 
-def plan(case: Case, with_: Options, llm: Metered) -> Outcome:
+def plan(case: Case, with_: trial.Options, llm: trial.Metered) -> trial.Outcome:
     """Every tool of a request, in order: planned at once, or one after the other as results come in."""
-    state, names = _read(case), tuple(tool.name for tool in TOOLS)
+    state, names = _read(case), tuple(tool.name for tool in trial.TOOLS)
     got: list[str] = []
     if with_["way"] == "reader":
         got = [step.tool for step in unlinked.follow(state, medicines=TAKEN)]
     elif with_["way"] == "full":
         slots: dict[str, Any] = {f"step_{at}": (Optional[Literal[names]], None) for at in range(1, STEPS + 1)}
         schema = create_model("TaskPlan", __base__=Schema, **slots | {"step_1": (Literal[names], ...)})
-        prompt = _selection(state, list(TOOLS), with_, llm).prompt
+        prompt = _selection(state, list(trial.TOOLS), with_, llm).prompt
         prompt = replace(prompt, user=f"{prompt.user}\n\n{PLAN}", prefix="")
         value = llm.ask(Ask("tool_arguments", prompt, schema), with_).model_dump()
         got = [value[f"step_{at}"] for at in range(1, STEPS + 1) if value.get(f"step_{at}")]
     else:
         while len(got) < STEPS:
-            name = llm.ask(_selection(state, list(TOOLS), with_, llm, bool(got)), with_).tool_name
+            name = llm.ask(_selection(state, list(trial.TOOLS), with_, llm, bool(got)), with_).tool_name
             if name == NO_TOOL:
                 break
             got.append(name)
-            state["tool_results"] = [*state["tool_results"], decided(TOOLS[name], {}, {}, FOUND.get(name, DONE))]
+            state["tool_results"] = [*state["tool_results"], decided(trial.TOOLS[name], {}, {}, FOUND.get(name, DONE))]
     wanted = case["steps"]
     right = sum(one == other for one, other in zip(got, wanted, strict=False))
     checks = {"plan": got == wanted, "tools": sorted(got) == sorted(wanted)}
-    return Outcome(got, checks, {"steps_right": right / max(len(got), len(wanted))})
+    return trial.Outcome(got, checks, {"steps_right": right / max(len(got), len(wanted))})
 
 
-def classify(case: Case, with_: Options, llm: Metered) -> Outcome:
+def classify(case: Case, with_: trial.Options, llm: trial.Metered) -> trial.Outcome:
     """How good a tool's result is."""
     state = AgentState(user_query=case["ask"], task_summary=case["ask"][:200])
-    got = llm.ask(prompts.ask_quality(state, decided(TOOLS[case["tool"]], {}, {}, case["result"])), with_).quality
-    return Outcome(got, {"quality": got == case["quality"]})
+    got = llm.ask(prompts.ask_quality(state, decided(trial.TOOLS[case["tool"]], {}, {}, case["result"])), with_).quality
+    return trial.Outcome(got, {"quality": got == case["quality"]})
 
 
-def decide(case: Case, with_: Options, llm: Metered) -> Outcome:
+def decide(case: Case, with_: trial.Options, llm: trial.Metered) -> trial.Outcome:
     """One of the `choices` in a situation. `show`: keys of a case that are told; `label`: the key of the right one."""
     wanted, choices = case[with_["label"]], with_["choices"]
     wanted = choices[0 if wanted else 1] if isinstance(wanted, bool) else wanted
@@ -129,7 +126,7 @@ def decide(case: Case, with_: Options, llm: Metered) -> Outcome:
         text = told[-1].casefold()
         got = next((name for name, words in with_["words"].items() if any(word in text for word in words)), choices[-1])
     elif with_.get("way") == "node":  # as the error handler asks
-        result = decided(TOOLS[case["tool"]], case["args"], {}, case["error"])
+        result = decided(trial.TOOLS[case["tool"]], case["args"], {}, case["error"])
         failed: ToolResult = {**result, "error": case["error"], "error_type": "server_error"}
         got = llm.ask(prompts.ask_retry(AgentState(user_query=case["ask"]), failed), with_).strategy
     else:
@@ -139,7 +136,7 @@ def decide(case: Case, with_: Options, llm: Metered) -> Outcome:
         schema = create_model("Decision", __base__=Schema, **order)
         ask = Ask("result_classify", Prompt("\n\n".join(told), with_["instruction"]), schema)
         got = llm.ask(ask, with_).model_dump()["decision"]
-    return Outcome(got, {"decision": got == wanted})
+    return trial.Outcome(got, {"decision": got == wanted})
 
 
 def joint_schema(tools: list[Tool], back: bool = False) -> type[BaseModel]:
@@ -166,13 +163,15 @@ def _read(case: Case) -> AgentState:
     return {**state, "task_summary": case["ask"][:200]}
 
 
-def _selection(state: AgentState, tools: list[Tool], with_: Options, llm: Metered, none: bool = True) -> Ask[Any]:
+def _selection(
+    state: AgentState, tools: list[Tool], with_: trial.Options, llm: trial.Metered, none: bool = True
+) -> Ask[Any]:
     """The question of stage 1: `describe` none, short or full; `shots` a number of examples, or matched to what an
     intent call suggests; `prefix` off."""
-    examples = {tool.name: tool for tool in TOOLS}
+    examples = {tool.name: tool for tool in trial.TOOLS}
     shots: Any = with_.get("shots", 0)
     if shots == "matched":
-        suggested = llm.ask(prompts.ask_intent(state, list(TOOLS)), {}).suggested_tool
+        suggested = llm.ask(prompts.ask_intent(state, list(trial.TOOLS)), {}).suggested_tool
         shown = [examples[suggested]] if suggested else []
     else:
         shown = [list(examples.values())[at * len(examples) // shots] for at in range(shots)]
@@ -189,22 +188,22 @@ def _selection(state: AgentState, tools: list[Tool], with_: Options, llm: Metere
     return replace(ask, prompt=replace(ask.prompt, system="\n\n".join([*system, close]), prefix=prefix))
 
 
-def _suits(tool: Tool, case: Case, with_: Options, llm: Metered) -> bool:
+def _suits(tool: Tool, case: Case, with_: trial.Options, llm: trial.Metered) -> bool:
     prompt = Prompt(f"Clinician's question: {case['ask']}", SUITABLE + tool.full_description)
     schema = create_model("Suitability", __base__=Schema, suitable=(bool, ...))
     return bool(llm.ask(Ask("tool_select", prompt, schema), with_).model_dump()["suitable"])
 
 
-def _chosen(case: Case, got: str, **detail: Any) -> Outcome:
-    return Outcome(got, {"tool": got in (case["tool"], *case.get("also_right", []))}, detail)
+def _chosen(case: Case, got: str, **detail: Any) -> trial.Outcome:
+    return trial.Outcome(got, {"tool": got in (case["tool"], *case.get("also_right", []))}, detail)
 
 
-def _filled(case: Case, got: dict[str, Any], right_tool: bool = True) -> Outcome:
+def _filled(case: Case, got: dict[str, Any], right_tool: bool = True) -> trial.Outcome:
     """Every wanted argument is there; what else an optional one holds does not count."""
     wanted = case["args"]
     right = all(_alike(name, value, got.get(name)) for name, value in wanted.items())
     detail = {name: got.get(name) is not None for name in wanted}
-    return Outcome(got, {"arguments": right and right_tool, "tool": right_tool}, {"filled": detail})
+    return trial.Outcome(got, {"arguments": right and right_tool, "tool": right_tool}, {"filled": detail})
 
 
 def _alike(name: str, wanted: Any, got: Any) -> bool:
@@ -220,7 +219,9 @@ def _shown(key: str, value: Any) -> str:
     """A part of a case as the model reads it; a tool's result under its label."""
     if isinstance(value, str):
         return f"{key.capitalize()}:\n{value}"
-    parts = [item if isinstance(item, str) else f"[{TOOLS[item['tool']].label}]\n{item['result']}" for item in value]
+    parts = [
+        item if isinstance(item, str) else f"[{trial.TOOLS[item['tool']].label}]\n{item['result']}" for item in value
+    ]
     return "\n\n".join(["Results so far:", *parts])
 
 

@@ -16,30 +16,27 @@ from docgemma.state import AgentState, Exchange, ToolResult
 from docgemma.text.words import listed
 
 if TYPE_CHECKING:
+    from data.experiments.kit import trial
     from data.experiments.kit.suites import Case
-    from data.experiments.kit.trial import TOOLS, Metered, Options, Outcome, sampling
 else:
-    Case = kit("experiments", "suites").Case
-    trial = kit("experiments", "trial")
-    TOOLS, Metered, Options, Outcome = trial.TOOLS, trial.Metered, trial.Options, trial.Outcome
-    sampling = trial.sampling
+    trial, Case = kit("experiments", "trial"), kit("experiments", "suites").Case
 
 alternatives, says = kit("golden", "cases").alternatives, kit("golden", "checks").says
-LABELS = {tool.label: tool for tool in TOOLS}
+LABELS = {tool.label: tool for tool in trial.TOOLS}
 
 
-def write_answer(case: Case, with_: Options, llm: Metered) -> Outcome:
+def write_answer(case: Case, with_: trial.Options, llm: trial.Metered) -> trial.Outcome:
     """The answer from a case's results, or to a question without any."""
     state = AgentState(
         user_query=case["ask"], tool_results=[_result(item, case, with_) for item in case.get("results", [])]
     )
     if with_.get("summary"):
-        state["task_summary"] = llm.ask(ask_intent(state, list(TOOLS)), {}).task_summary
+        state["task_summary"] = llm.ask(ask_intent(state, list(trial.TOOLS)), {}).task_summary
     if exchange := with_.get("exchange"):
         state["history"] = [Exchange(user=exchange["user"], assistant=exchange["assistant"], tools=[])]
     text, closed = _written(_prompt(state, with_), with_, llm)
     evidence = [case["ask"], *(result["formatted_result"] for result in state["tool_results"])]
-    grounded = ground(text, evidence, load_drug_names(), {tool.name: tool.label for tool in TOOLS})
+    grounded = ground(text, evidence, load_drug_names(), {tool.name: tool.label for tool in trial.TOOLS})
     text = grounded.answer if with_.get("ground") else text
     found = [any(says(text, one) for one in alternatives(fact)) for fact in case["facts"]]
     checks = {
@@ -51,15 +48,15 @@ def write_answer(case: Case, with_: Options, llm: Metered) -> Outcome:
         "reasons": any(says(text, word, whole_words=True) for word in with_.get("reasoning_words", [])),
         "closed": closed,
     }
-    return Outcome(text, checks, {"facts": sum(found) / len(found), "words": len(text.split())})
+    return trial.Outcome(text, checks, {"facts": sum(found) / len(found), "words": len(text.split())})
 
 
 def inside_words() -> list[str]:
     """What no clinician may read: tools' names and words of the system's inside."""
-    return [*(tool.name for tool in TOOLS), *listed("claims", "inside")]
+    return [*(tool.name for tool in trial.TOOLS), *listed("claims", "inside")]
 
 
-def _prompt(state: AgentState, with_: Options) -> Prompt:
+def _prompt(state: AgentState, with_: trial.Options) -> Prompt:
     """As the agent asks, but for `system` (other words), `brief`, `add` (behind the system's words), `prefix`."""
     prompt = answer_prompt(state)
     told = with_.get("system", prompt.system)
@@ -68,16 +65,16 @@ def _prompt(state: AgentState, with_: Options) -> Prompt:
     return replace(prompt, system="\n\n".join(filter(None, [told, with_.get("add")])), prefix=with_.get("prefix", ""))
 
 
-def _written(prompt: Prompt, with_: Options, llm: Metered) -> tuple[str, bool]:
+def _written(prompt: Prompt, with_: trial.Options, llm: trial.Metered) -> tuple[str, bool]:
     """The visible text, and whether every thinking span of it is closed. An opened span is left to the model alone."""
-    config = sampling("synthesize", with_)
+    config = trial.sampling("synthesize", with_)
     if prompt.prefix.rfind(OPEN_THINKING) <= prompt.prefix.rfind(CLOSE_THINKING):
         return llm.text(prompt, config, node="synthesize").value, True
     raw = prompt.prefix + llm.complete(prompt, config, node="synthesize").text
     return strip_thinking(raw).strip(), raw.rfind(CLOSE_THINKING) > raw.rfind(OPEN_THINKING)
 
 
-def _result(item: dict[str, Any], case: Case, with_: Options) -> ToolResult:
+def _result(item: dict[str, Any], case: Case, with_: trial.Options) -> ToolResult:
     """`errors: raw` puts what a program prints in the place of the sentence; `headings: names` the tool's name."""
     tool = LABELS[extractOne(item["label"], list(LABELS))[0]]
     text = item["text"]
