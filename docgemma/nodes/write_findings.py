@@ -87,18 +87,18 @@ def findings_for(args: dict[str, Any], context: Context) -> list[str]:
 
 
 def judge(args: dict[str, Any], context: Context) -> list[Finding]:
-    """The safety findings for an order or an allergy; for a note those on what it stops or begins."""
+    """The safety findings for an order or an allergy; for a note those on what it stops or begins; a death first."""
     chart = chart_of(args, context)
     if not is_checked(args):
-        return _of_note(args.get("note_text", ""), args, chart, context) if chart else []
-    if "medication_name" in args:
+        judged = _of_note(args.get("note_text", ""), args, chart, context) if chart else []
+    elif "medication_name" in args:
         judged = [*order_findings(args, chart, context), *_boxed(args, context), *_warnings(args, context)]
         if chart:
             patient = as_told(args.get("told") or "", patient_state(chart, date.today()))
             judged = [*_together(args, chart, patient, context), *of_taken(args, chart, patient, context), *judged]
     else:
         judged = check_allergy_entry(args["substance"], chart, context.drugs)
-    died = Finding(CONTRAINDICATED, "This patient is recorded as deceased.")
+    died = Finding(CONTRAINDICATED if is_checked(args) else MAJOR, "This patient is recorded as deceased.")
     return [died, *judged] if chart and chart["deceased"] else judged
 
 

@@ -219,7 +219,7 @@ def _order(marked: Marked, name: Span, mine: dict[str, list[Span]], drugs: DrugN
     weight = told_weight(message) if "/kg" in told["dose"].replace(" ", "") and len(marked.people) < 2 else ""
     ends = [name.end, *(span.end for span in mine["dose"][:1])]
     forms = {form for end in ends if (form := _release(message[end:], end == name.end)) not in told["notes"].split()}
-    told["notes"] = ", ".join(filter(None, [*forms, _of_one_drug(told["notes"], drugs), weight]))
+    told["notes"] = ", ".join(filter(None, [*forms, _of_one_drug(told["notes"], drugs).removeprefix("'s "), weight]))
     starts = [name.end, *(span.start for span in mine["dose"][:1] if span.start > name.end)]
     courses = [two_doses(masked(message, people)[start:]) for start in starts]
     told["frequency"] = told["frequency"] or _at_once(message, mine)

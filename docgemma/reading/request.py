@@ -258,8 +258,9 @@ def _of_clauses(marked: Marked, asked: Sequence[str], reader: Reader) -> list[st
 def _is_other(link: DrugLink) -> bool:
     """Whether a name that is known for no drug's is a measure's, "micromol", or a condition's, "MRONJ", "coeliac"."""
     name, unknown = plain(link.text), link.how == "unknown"
-    other = unknown and (name in listed("request_words", "no_drugs") | everyday() or name in short_forms())
-    return other or bool((unknown or link.how == "near") and measure_said(name))
+    other = unknown and (name in everyday() or name in short_forms())
+    none = measure_said(name) or name in listed("request_words", "no_drugs")  # "cont" is no Clont
+    return other or bool((unknown or link.how == "near") and none)
 
 
 def _ordered_as(link: DrugLink) -> DrugLink:

@@ -18,13 +18,14 @@ STATED = "For what you wrote ("  # of what rules say of a medicine that is taken
 def alarms_told(said: str) -> list[Mapping[str, Any]]:
     """The entries of `data/clinical/alarms.yaml` that a message tells by a phrase or a value, and does not deny."""
     told = without(affirmed(said), clinical("alarms")["otherwise"])
+    asked = [f" {words} " for words in clinical("alarms")["asking"]]  # "does he have encephalopathy" tells none
     aims = set(told.split()) & set(clinical("alarms")["aims"])
     typed = [] if aims else [(name, [float(part) for part in value.split("/")]) for name, value in typed_values(said)]
     values = [one for name, parts in typed for one in zip(PARTS if name == PRESSURE else [name], parts, strict=False)]
     return [
         alarm
         for alarm in clinical("alarms")["alarms"]
-        if any(f" {phrase} " in told for phrase in alarm["said"])
+        if any(f" {one} " in told and not any(f"{ask}{one} " in told for ask in asked) for one in alarm["said"])
         or any(low <= value <= high for name, value in values for low, high in alarm.get("values", {}).get(name, []))
     ]
 

@@ -59,6 +59,8 @@ def maxima_for(rows: Rows, patient: PatientState, said: str, child: bool, meant:
     else:
         chosen = fitting_rows(mine, order)
     elsewhere = [row for row in rows if row.get("route", route) != route and LIMITS & set(row) and not route_of(said)]
+    if not any(order.is_for(row.get("for", "")) for row in mine):  # "keppra load, status epilepticus"
+        chosen = [row for row in fitting_rows(elsewhere, order) if order.is_for(row.get("for", ""))] + chosen
     noted = [(row, row.get("note", "").partition(": ")) for row in elsewhere]  # "malignant hyperthermia: ..."
     chosen += [
         row for row, (why, mark, _) in noted

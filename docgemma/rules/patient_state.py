@@ -154,6 +154,8 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     kidneys += [("egfr", (value, words, WRITTEN)) for words, value in staged if value < recorded]
     sized = [(name, value) for name, value in typed if unit_by_size(name, value) is not None]
     measured = {name: (*as_compared(name, value), WRITTEN) for name, value in sized}
+    reduced = [name for one, (below, name) in clinical("conditions")["by_result"].items()
+               if one in measured and measured[one][0] < below]  # fmt: skip
     weight = told.get("weight", patient.weight)
     age = told.get("age", patient.age) if supposed or patient.age is None else patient.age
     men, of_women = patient.sex == "male", listed("telling", "of_women")  # "VA is 6/40" of him is none
@@ -163,7 +165,7 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     entries += ["present breastfeeding"] if ended and names(listed("telling", "feeding"), affirmed(text)) else []
     weeks = None if men or ended else told_weeks(_apart(text), bool(pregnant))
     entries = [*([f"{weeks} weeks of pregnancy"] if weeks else []), *entries]
-    for problem in problems:
+    for problem in [*problems, *reduced]:
         groups = [item["chart"] for item in clinical("problems")["problems"] if names(item["chart"], problem)]
         entries += [] if any(map(patient.named, groups)) else [problem]  # by the chart's own name, where it has it
     spans = [span for span in told_behind(spelled(text), "having") if not names(of_women, span)]

@@ -25,7 +25,7 @@ CHECK = "Check with the patient and the prescriber before going on."
 TIMES, DOSED = ("hour", "month"), frozenset(["hour", "month", "mg"])  # units behind a number that is no such value
 MOST = 3  # words of a measure's name
 REACH = 8  # words between it and its value, and its own
-EDGES = ",;:.!?()=~%"
+EDGES = ",;:.!?()=~%'\"“”‘’"
 
 
 def above_card(state: AgentState, request: Request, chart: Mapping[str, Any], args: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from itertools import pairwise, product
+from itertools import dropwhile, pairwise, product
 from typing import TYPE_CHECKING, Literal
 
 from docgemma.text.words import listed
@@ -31,6 +31,7 @@ AGE_SPREAD = 1  # people round, and birthdays pass
 OLDEST, GROWN, MONTHS_AT_MOST = 110, 13, 24  # years; below, a bare number may be anything, and "18m" is months
 # "temp 99F", "foley 16F", "over 30m" are no ages; "pt 55 M" is one
 NO_AGE = frozenset("temp t temperature fever foley catheter fr french size ng sheath tube drain over every".split())
+PRONOUNS = {"she's": "female", "shes": "female", "he's": "male", "hes": "male"}
 AGED = frozenset("m f yo yr yrs y y/o".split())
 BEFORE_AGE = frozenset("pt patient a an my for in is aged age with".split())
 Kind = Literal["stated", "date", "year", "age"]  # stated: called a birth ("born 1949")
@@ -144,7 +145,8 @@ def is_age_and_sex(word: str) -> bool:
 
 
 def age_and_sex(text: str) -> tuple[int | None, str]:
-    """The age and the sex of somebody who is described by both: "41F", "55 M", "man 71", "lady of 67"; (None, "")."""
+    """The age and the sex of somebody who is described by both: "41F", "55 M", "man 71", "lady of 67", "84 yr F",
+    "she's 75"; (None, "")."""
     raw = text.split()
     words = [word.strip("(),.;:?!-") for word in raw]
     sexes = {word: sex for sex in ("female", "male") for word in (sex, sex[0], *listed("request_words", sex))}
@@ -157,8 +159,12 @@ def age_and_sex(text: str) -> tuple[int | None, str]:
                 return int(digits), sexes[word.strip(digits).casefold()]
         elif digits == word:  # "egfr 28 female" is no age: it stands behind a mark, or beside the sex
             led = [sexes[one] for one in (before[:1] if before[1:] == ["of"] else before[1:]) if one in sexes]
-            alone = at == 0 or raw[at - 1][-1] in ",.;:(" or before[-1] in BEFORE_AGE
-            after = sexes.get("".join(words[at + 1 : at + 2]).casefold(), "") if alone else ""
+            called = PRONOUNS.get(before[-1].replace("’", "'"), "") if before else ""
+            led += [called] if called and raw[at][-1] in ",.;" and (at == 1 or raw[at - 2][-1] in ",.;:!?") else []
+            behind = [one.casefold() for one in words[at + 1 : at + 4]]
+            rest = list(dropwhile((YEARS | {"y/o", "old"}).__contains__, behind))
+            alone = at == 0 or raw[at - 1][-1] in ",.;:(" or before[-1] in BEFORE_AGE or rest != behind
+            after = sexes.get("".join(rest[:1]), "") if alone else ""
             if led or after:
                 return int(digits), (led or [after])[0]
     return None, ""

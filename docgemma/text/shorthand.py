@@ -25,6 +25,8 @@ def expanded(text: str, *kinds: str) -> str:
     words = [(word, _undotted(word)) for word in [*head, *text[len("".join(head)) :].split()]]
     short = {word for _, word in words if len(word) <= LETTERS or any(map(str.isdigit, word))}
     spelt = " ".join(known.get(word, said) if word in short else said for said, word in words)
+    now, first = str(known.get("stat")), "first dose now (stat)"  # "bd stat", "stat then bd"
+    spelt = spelt.replace(f" {now}", f", {first}").replace(f"{now} ", f"{first}, ")
     return _shorthand(*kinds).get(_undotted(text), spelt)
 
 
