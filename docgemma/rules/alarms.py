@@ -12,6 +12,8 @@ from docgemma.text.words import affirmed, clinical
 PRESSURE, PARTS = "blood pressure", ("systolic", "diastolic")
 URGENT = "Urgent: "
 NOW = "This needs a clinician now."
+EFFECT = "It may be an effect of what is taken: have it assessed."
+GAP = 4  # words that "*" stands for
 STATED = "For what you wrote ("  # of what rules say of a medicine that is taken
 
 
@@ -25,9 +27,26 @@ def alarms_told(said: str) -> list[Mapping[str, Any]]:
     return [
         alarm
         for alarm in clinical("alarms")["alarms"]
-        if any(f" {one} " in told and not any(f"{ask}{one} " in told for ask in asked) for one in alarm["said"])
+        if any(_says(one, told) and not any(f"{ask}{one} " in told for ask in asked) for one in alarm["said"])
         or any(low <= value <= high for name, value in values for low, high in alarm.get("values", {}).get(name, []))
     ]
+
+
+def _says(phrase: str, told: str) -> bool:
+    """Whether a phrase stands in a text, "*" for up to four words of one clause: "stopped * suddenly"."""
+    first, *rest = phrase.split(" * ")
+    at = told.find(f" {first} ")
+    while at >= 0 and rest:
+        behind, end = told[at + len(first) + 1 :], 0
+        for part in rest:
+            found = behind.find(f" {part} ", end)
+            if found < 0 or len(behind[end:found].split()) > GAP or set(behind[end:found]) & set(",;.?!"):
+                break
+            end = found + len(part) + 1
+        else:
+            return True
+        at = told.find(f" {first} ", at + 1)
+    return at >= 0
 
 
 def alarm_line(alarm: Mapping[str, Any], warnings: list[str], chart: Chart) -> str:
@@ -36,8 +55,11 @@ def alarm_line(alarm: Mapping[str, Any], warnings: list[str], chart: Chart) -> s
     wanted = alarm.get("results", [])
     mine = [result_told(line) for line in lines_of(chart, "labs", "vit") if measure_named(line.name) in wanted]
     latest = f"Latest recorded, from before this: {'; '.join(mine)}. "
-    if "always" in alarm:
-        return f"{URGENT}{alarm['name']}. {alarm['always']} {latest if mine else ''}".strip()
-    results = latest if mine else f"Not recorded: {', '.join(wanted)}. " if wanted else ""
     found = "; ".join([*warnings[:4], *notes[:1]]).rstrip(".")
-    return f"{URGENT}{alarm['name']}. What warns of it: {found}. {results}{NOW}" if found else ""
+    warned = f"What warns of it: {found}. " if found else ""
+    if now := alarm.get("always") or alarm.get("do"):
+        return f"{URGENT}{alarm['name']}. {now} {warned}{latest if mine else ''}".strip()
+    if "mild" in alarm:
+        return f"{STATED}{alarm['name']}): {found}. {EFFECT}" if found else ""
+    results = latest if mine else f"Not recorded: {', '.join(wanted)}. " if wanted else ""
+    return f"{URGENT}{alarm['name']}. {warned}{results}{NOW}" if found else ""
