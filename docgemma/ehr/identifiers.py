@@ -15,6 +15,7 @@ UNITS = frozenset(
     tablet tablets tabs puffs times patients""".split()
 )
 Span = tuple[int, int]
+UUID = 36  # characters
 DIGITS_ALONE = 5  # so many digits are enough without the letters before them: "S6534835" is also "6534835"
 
 
@@ -24,8 +25,10 @@ def identifier_key(value: str) -> str:
 
 
 def patient_keys(patient: Resource) -> set[str]:
-    """Every key under which this patient is found: id and identifiers, also without their leading letters."""
-    keys = {identifier_key(value) for value in (patient["id"], *identifier_values(patient))}
+    """Every key under which this patient is found: id and identifiers, also without their leading letters; of a UUID
+    its first group, by which people call it."""
+    begun = [patient["id"].partition("-")[0]] * (len(patient["id"]) == UUID)
+    keys = {identifier_key(value) for value in (patient["id"], *begun, *identifier_values(patient))}
     bare = {_without_letters(key) for key in keys}
     return {key for key in keys | {key for key in bare if len(key) >= DIGITS_ALONE and key.isdigit()} if key}
 

@@ -32,7 +32,7 @@ def with_medicine(request: Request, last: Request, active: ActivePatient, contex
     return known.replaced(last, drugs=drugs) if len(drugs) == 1 else last
 
 
-def as_taken(request: Request, active: ActivePatient | None, context: Context) -> Request:
+def as_taken(request: Request, active: ActivePatient | None, context: Context, before: str = "") -> Request:
     """The drugs; of a group beside another drug what the patient takes of it ("he's on water pills"), beside its own
     member none ("abx, micro say cipro"); an ambiguous name is the reading that is taken ("levo"). What is not taken
     though it seems so is checked ("duloxetine dose? interacts with tramadol?")."""
@@ -48,7 +48,7 @@ def as_taken(request: Request, active: ActivePatient | None, context: Context) -
         readings = said_for("ambiguous").get(said, {}).get("readings", [also])
         meant = [name for name in readings if ingredients(name, context.drugs) in medicines.values()]
         if drug["how"] == "unknown" and not meant:  # "?uti. nitro ok?"
-            uses = said_in(request["said"], "uses")
+            uses = said_in(f"{request['said']}. {before}", "uses")  # of the message `before` too
             meant = [name for name in readings if any(name in use["drugs"] for use in uses)]
         if drug["how"] == "group" and any(parts in group for parts in others):
             drug = {**drug, "members": []}

@@ -5,6 +5,7 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from docgemma.ehr.base import PatientMatch
 from docgemma.errors import ModelError
 from docgemma.images import describe_header, read_header
 from docgemma.nodes.as_taken import as_taken, with_medicine
@@ -14,8 +15,9 @@ from docgemma.reading.drugs import link_drug
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.patients import find_people
 from docgemma.reading.request import as_drug, read_request
-from docgemma.reading.terms import refers_back
+from docgemma.reading.terms import refers_back, said_in
 from docgemma.rules import answered, clarify, described, known
+from docgemma.rules.alarms import subject_of
 from docgemma.rules.corrections import of_waiting
 from docgemma.rules.follow import both, carried, ordered_after_all, recorded_before
 from docgemma.rules.plan import WRITE_TOOLS
@@ -120,7 +122,12 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if not waiting and (order := ordered_after_all(request, last)):
         return order
     last = with_medicine(request, last, active, context) if last and active else last
-    return as_taken(carried(request, last, bool(active)), active, context)
+    told = context.drugs.find(state.get("lead") or "") if said_in(message, "literature") else []
+    if last and told and not request["drugs"] and not set(last["asks"]) & {"lit", "trial"}:  # "ref for that?"
+        drugs = [as_drug(link_drug(one.text, context.drugs), context.drugs) for one in told]
+        named = {drug["generic"]: drug for drug in drugs}  # of the conclusion that was just given
+        last = known.replaced(last, drugs=[*named.values()], query=" ".join([*subject_of(state), *named]))
+    return as_taken(carried(request, last, bool(active)), active, context, last["said"] if last else "")
 
 
 def _look(image: ImageRef, question: str, context: Context) -> dict[str, Any]:
@@ -169,6 +176,14 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
     active, question = state.get("active_patient"), state.get("clarification")
     asked = (question and question["args"].get("name")) or (active["name"] if active else "")
     writes = set(request["asks"]) & set(WRITES) or request["orders"] or len(request["unclear"]) > 1
+    if active and not (question or request["patients"] or request["unclear"]) and " other one" in f" {plain(message)}":
+        people = [one for one in find_people(active["name"], context.store) if one.id != active["id"]]
+        charts = _charts([one.id for one in people], context)
+        words = [word for word in plain(message).partition(" other one")[2].split() if word not in ("w", "with")]
+        told = described.described(" ".join(words), charts, context.drugs, False)
+        meant = [one for one in people if one.id == told] or people  # "no the other one, w the reflux"
+        return known.replaced(request, patients=[_meant(meant[0], "")] if len(meant) == 1 else request["patients"],
+                              unclear=[active["name"]] if len(meant) > 1 else [])  # fmt: skip
     for name in request["unclear"] or ([] if request["patients"] else [""]):
         said = described.description(message, name)  # "the warfarin wilson", "the warfarin one", "the namesake with AF"
         said = said or described.description(message.replace("namesake", "one"), "")
@@ -181,11 +196,15 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
         who = who or (described.described(passing, taken, context.drugs) if passing else None)
         one = next((person for person in people if person.id == who), None)
         if one and not clarify.other_sex(message, one.sex):
-            said = name or (asked if question else "")
-            meant = PatientRef(id=one.id, name=one.name, label=one.label, sex=one.sex, said=said, search="", exact=True)
+            meant = _meant(one, name or (asked if question else ""))
             left = [item for item in request["unclear"] if item != name]
             request = known.replaced(request, patients=[*request["patients"], meant], unclear=left)
     return request
+
+
+def _meant(one: PatientMatch, said: str) -> PatientRef:
+    """A patient of the record as a message means them."""
+    return PatientRef(id=one.id, name=one.name, label=one.label, sex=one.sex, said=said, search="", exact=True)
 
 
 def _take_up(state: AgentState, question: Clarification, answer: dict[str, Any], context: Context) -> dict[str, Any]:

@@ -32,7 +32,8 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
     request = known.request(state)
     asks = set(request["asks"])
     fragments, against = _of_results(request)
-    stopped = [drug["name"] for drug in request["drugs"]] if "change" in asks else []
+    halted = "change" in asks or listed("request_words", "halting") & {*plain(request["said"]).split()}
+    stopped = [drug["name"] for drug in request["drugs"]] if halted else []
     found: dict[str, list[str]] = {}
     for item in known.charts(state):
         chart = item["result"]

@@ -75,6 +75,9 @@ def pending_write(
 def with_unit(dose: str, drug: str, context: Context, said: str = "") -> str:
     """A bare number with the unit of the drug's usual doses, where it is one of them: "protonix 40" is 40 mg; a small
     one that is none, of a drug that is swallowed, as tablets: "sando-K two". `said`: what else the order says."""
+    pieces, _, number = dose.rpartition(" ")
+    if is_bare(pieces.replace("/", "")) and "/" in pieces and number.isdecimal() and int(number) <= TABLETS:
+        return f"{dose} tablets"  # "30/500 2"
     rows, ranges, units = _usual(drug, said, context)
     if len(units) != 1 or not is_bare(dose):
         return dose

@@ -2,20 +2,27 @@
 
 from dataclasses import replace
 
+from docgemma.reading.labels import WRITES
 from docgemma.reading.marked import Marked, found_at, within
 from docgemma.reading.meant import SURE
 from docgemma.reading.reader import Reading, Span
-from docgemma.text.clauses import quoted
-from docgemma.text.said import CLAUSE_ENDS
+from docgemma.text.clauses import masked, quoted
+from docgemma.text.said import CLAUSE_ENDS, demands
 from docgemma.text.words import listed, names, plain
 
 UNTYPED = "clinical note"
+NOTING = ("noting_plainly", "beside_noting", "fillers", "opening", "commands", "pointing", "note_head")
 FEW = 4  # words that may stand between a note's text and the colon before it, or the end of its sentence
 
 
 def with_notes(message: str, reading: Reading) -> tuple[Reading, list[Span], list[Span]]:
     """The reading with the note that a message asks for in other words, "just note it"; where notes stand; and the
     clause that tells what happened with a drug and is no allergy."""
+    if headed := _headed(message, reading):
+        asks = {ask: 0.0 if ask in (*WRITES, "change", "fix") else score for ask, score in reading.asks.items()}
+        named = {name: spans for name, spans in reading.spans.items() if name in ("name", "id")}
+        spans = {**named, "note.text": [headed]}
+        return replace(reading, asks={**asks, "note": 1.0}, spans=spans), [headed], []
     entered = any(reading.asks[ask] > SURE for ask in ("rx", "allergy"))
     before = _told_before(message, reading)
     if before and not (entered or reading.asks["note"] > SURE or message.rstrip().endswith("?")):
@@ -33,6 +40,17 @@ def with_notes(message: str, reading: Reading) -> tuple[Reading, list[Span], lis
         notes = before
     told = _told_in_note(message, reading)
     return reading, notes or told, told
+
+
+def _headed(message: str, reading: Reading) -> Span | None:
+    """What stands behind a sentence that does no more than ask for a note: "ok do the note for her. Ozempic to go up"."""
+    head, _, text = message.partition(". ")
+    people = [span for name in ("name", "id") for span in reading.spans.get(name, []) if span.end <= len(head)]
+    words = {*plain(masked(head, [(span.start, span.end) for span in people])).split()}
+    asked = "note" in words and words <= listed("request_words", *NOTING)
+    if not asked or not text or message.rstrip().endswith("?") or any(map(demands, text.split(". "))):
+        return None
+    return Span(text, len(message) - len(text), len(message), 1)
 
 
 def _told_in_note(message: str, reading: Reading) -> list[Span]:

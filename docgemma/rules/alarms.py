@@ -6,6 +6,7 @@ from typing import Any
 from docgemma.reading.terms import measure_named
 from docgemma.rules.chart_entries import Chart, lines_of, notes_naming, result_told
 from docgemma.rules.typed import typed_values
+from docgemma.state import AgentState
 from docgemma.text.told import without
 from docgemma.text.words import affirmed, clinical
 
@@ -47,6 +48,13 @@ def _says(phrase: str, told: str) -> bool:
             return True
         at = told.find(f" {first} ", at + 1)
     return at >= 0
+
+
+def subject_of(state: AgentState) -> list[str]:
+    """The name of the alarm that led the answer before, "smoking that stops"; [] where none did."""
+    lead = state.get("lead") or ""
+    return [lead.removeprefix(URGENT).removeprefix(STATED).partition(". ")[0].partition("): ")[0]
+            ] * lead.startswith((URGENT, STATED))  # fmt: skip
 
 
 def alarm_line(alarm: Mapping[str, Any], warnings: list[str], chart: Chart) -> str:

@@ -2,6 +2,7 @@
 units. Pure."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import date
 from typing import Any
 
@@ -11,11 +12,17 @@ from docgemma.rules.patient_state import ADULT, PatientState, patient_state
 from docgemma.text.words import clinical, plain
 
 
+TERM = 280  # days
+
+
 def derived(measure: str, chart: Mapping[str, Any], today: date) -> str:
     """A sentence on a measure of `data/clinical/measures.yaml` that can be worked out; "" where it cannot."""
     known = {"gestational age": _weeks, "creatinine clearance": _clearance, "bmi": _bmi, "hba1c in mmol/mol": _hba1c,
              "ideal body weight": _ideal}  # fmt: skip
-    return known[measure](patient_state(chart, today)) if measure in known else ""
+    told = known[measure](patient_state(chart, today)) if measure in known else ""
+    due = _due(chart) if told and measure == "gestational age" else None
+    days = TERM - (due - today).days if due else 0
+    return f"{told} By the due date {due}: {days // 7} weeks and {days % 7} days." if 0 < days <= TERM + 21 else told
 
 
 def in_other_unit(line: Line, said: str) -> str:
@@ -37,6 +44,14 @@ def in_other_unit(line: Line, said: str) -> str:
 def _weeks(patient: PatientState) -> str:
     weeks = patient.pregnancy_weeks
     return f"About {weeks} weeks of pregnancy today, counted on from the latest note that states them." if weeks else ""
+
+
+def _due(chart: Mapping[str, Any]) -> date | None:
+    """The due date that the newest note states; it stands for 40 weeks."""
+    said = (" ".join(plain(item["text"]).split()).partition("due date ")[2][:10] for item in chart["notes"])
+    with suppress(ValueError):
+        return date.fromisoformat(next(filter(None, said), ""))
+    return None
 
 
 def _clearance(patient: PatientState) -> str:

@@ -5,9 +5,11 @@ from typing import Any, cast
 from docgemma.reading.labels import TOPICS, WRITES
 from docgemma.reading.notes import UNTYPED
 from docgemma.reading.terms import measures_in, refers_back, said_in
+from docgemma.rules.alarms import alarms_told
 from docgemma.rules.corrections import ORDER_DETAILS, changed_order, corrected
 from docgemma.rules.direct import definitions
 from docgemma.rules.known import BRIEF, DOSES, ordered, replaced, unique
+from docgemma.rules.patient_state import stated
 from docgemma.rules.refusal import cannot_do
 from docgemma.rules.typed import denies_allergies
 from docgemma.rules.unheard import in_place
@@ -36,6 +38,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
             last, patients=request["patients"], unclear=request["unclear"], said=request["said"], orders=orders,
             owners={"rx": [several] * len(orders)} if several else {},
         )  # fmt: skip
+    if last and _alters(request, last):
+        return replaced(request, asks=["change", "may"], meant="asked", drugs=last["drugs"], measures=[])
     if "fix" in asks and last:
         if not _of_somebody_else(request, last):
             return corrected(request, last)
@@ -44,7 +48,10 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     if last and last["unclear"] and not (somebody or patient_open) and asks & {*TOPICS, *WRITES, "may"}:
         request, somebody = replaced(request, unclear=last["unclear"]), True  # whom the last one meant is still asked
     nobody_before = last is not None and not (last["patients"] or last["unclear"] or patient_open)
-    if last and somebody and nobody_before and last["asks"] and not asks - {"find", "chat"}:  # whom the last one meant
+    onwards = last and plain(request["said"]).split()[0] in listed("request_words", "onwards") and last["asks"]
+    onwards = onwards and set(last["asks"]) <= {*TOPICS, "may"} and len(request["said"].split()) <= BRIEF - 1
+    onwards = onwards and not (request["drugs"] or request["conditions"])  # "and okafor's?"
+    if last and somebody and (nobody_before or onwards) and last["asks"] and not asks - {"find", "chat"}:
         return replaced(last, patients=request["patients"], unclear=request["unclear"], said=request["said"])
     if last and not somebody and (noted := _noted_before(request, last)):
         return replaced(request, asks=["note"], meant="ordered", notes=noted)
@@ -100,7 +107,7 @@ def ordered_after_all(request: Request, last: Request | None) -> Request | None:
         considered = [order for order in considered if order["dose"]] or considered
     asked = {"may", "safe"} & set(last["asks"]) or last["meant"] in ("asked", "unsure")
     asked = asked or (request["meant"] == "ordered" and "rx" in request["asks"])  # "ok 2500 mg once", after 3500
-    same = others <= {patient["id"] for patient in last["patients"]}
+    same = others <= {patient["id"] for patient in last["patients"]} or not (last["patients"] or last["unclear"])
     same &= all(plain(order["said"])[:4] in plain(last["said"]) for order in considered)  # "what would you give?"
     if not told or not asked or len({order["drug"] for order in considered}) != 1 or not same:
         return None
@@ -167,7 +174,7 @@ def _changes_order(request: Request) -> bool:
 def _taken_over(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:
     """What the message does not say again: the measures, drugs or conditions of the one before."""
     asks, new, said = set(request["asks"]), dict[str, Any](), request["said"]
-    if searched := _searched_on(request, last, somebody):
+    if searched := _searched_on(request, last, somebody, patient_open):
         return searched
     same = listed("request_words", "same") & set(plain(said).split())
     if "allergy" in asks and last["allergies"] and same:  # "same for the elastoplast"
@@ -176,7 +183,9 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     if somebody and not request["measures"] and asks & set(TOPICS) & set(last["asks"]):
         new["measures"] = last["measures"]
     brief = len(said.split()) <= BRIEF or not somebody  # "and for Souza?"
-    leans = (refers_back(said) or not _own_subject(request)) and not names(listed("request_words", "whole_list"), said)
+    told = "may" in last["asks"] and (alarms_told(said) or stated(said))  # "she's 7 wks late btw"
+    leans = refers_back(said) or not _own_subject(request) or bool(told)
+    leans &= not names(listed("request_words", "whole_list"), said)
     dosed = asks <= UNSAID and _asks_dose(said)  # "dose?"
     bare = not request["drugs"] and not request["orders"]
     adds = plain(said).startswith(tuple(f"{words} " for words in listed("request_words", "adding")))  # "and with X?"
@@ -188,8 +197,10 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
         new |= {"asks": last["asks"], "measures": last["measures"]}
     elif literature and bare and not somebody and not request.get("studies") and len(request["telling"]) < 2:
         drugs = last["drugs"] or ordered(last)
-        own = request["query"] or " ".join(request["telling"])  # "the iq study?"
-        query = " ".join(filter(None, [last["query"], own, *(drug["name"] for drug in drugs)]))
+        telling = [word for word in request["telling"] if word not in listed("request_words", "of_articles")]
+        own = request["query"] or " ".join(telling)  # "the iq study?"
+        before = last["query"] if set(last["asks"]) & {"lit", "trial"} else ""
+        query = " ".join(filter(None, [before, own, *(drug["name"] for drug in drugs)]))
         new |= {"drugs": drugs, "query": query}
     elif (dosed or asks & {"may", "ddi", "safe"}) and bare and brief and leans:
         new["drugs"] = last["drugs"] or ordered(last)
@@ -204,7 +215,7 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     return new
 
 
-def _searched_on(request: Request, last: Request, somebody: bool) -> dict[str, Any]:
+def _searched_on(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:
     """What a message after a search goes on with: the same articles where it has no subject of its own ("any newer?"),
     else its own subject, and the drug where it names none ("and in HFrEF?")."""
     asks, said, before = set(request["asks"]), request["said"], set(last["asks"]) & {"lit", "trial"}
@@ -217,11 +228,11 @@ def _searched_on(request: Request, last: Request, somebody: bool) -> dict[str, A
     alone = not subject and (not drugs or (before and refers_back(said) and not request["query"]))
     if asked and alone and asks <= UNSAID | {"lit", "trial", "img", "may"} and (before or last["drugs"]):
         kept = unique([*(ask for ask in request["asks"] if ask not in UNSAID | {"img"}), "lit"])
-        of_somebody = last["patients"] or last["unclear"]  # no name leaves for an outside service
+        of_somebody = last["patients"] or last["unclear"] or patient_open  # no name leaves for an outside service
         subject_before = " ".join(drug["name"] for drug in last["drugs"]) if of_somebody else last["said"]
         return {"asks": kept, "query": last["query"] or subject_before, "drugs": drugs or last["drugs"]}
     after = before and set(last["asks"]) <= {"lit", "trial"} and refers_back(said) and len(words) <= BRIEF + 2
-    if not (after and (subject or drugs) and asks <= UNSAID | {"safe"}) or somebody or _of_label(said):
+    if not (after and (subject or drugs) and asks <= UNSAID | {"safe", "lit"}) or somebody or _of_label(said):
         return {}
     query = " ".join([said, *(drug["said"] for drug in last["drugs"] if not drugs)])
     return {"asks": unique([*(asks - UNSAID if drugs else []), "lit"]), "query": query}
@@ -261,6 +272,14 @@ def _of_drug(request: Request) -> bool:
 
 def _asks_dose(said: str) -> bool:
     return any(topic["name"] in DOSES for topic in said_in(said, "label_topics"))
+
+
+def _alters(request: Request, last: Request) -> bool:
+    """Whether the one medicine of the chart that was asked about is to be changed: "up it to 54 please"."""
+    first, second = [*plain(request["said"]).split(), "", ""][:2]
+    drugs = len(last["drugs"]) == 1 and last["meant"] != "ordered" and not set(last["asks"]) - {*TOPICS, "may"}
+    altering = first in listed("request_words", "altering") | {"up", "drop", "stop"}
+    return drugs and altering and second in ("it", "that", "this", "him", "her", "them")
 
 
 def _of_dose(request: Request) -> bool:

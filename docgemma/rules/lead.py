@@ -21,6 +21,7 @@ from docgemma.text.words import names
 VERDICTS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning", MODERATE: "Caution"}
 SHOWN_BELOW = ("Results to weigh", "Duplicate:", RECORDED_ALLERGIES)  # findings of a check; the lists below it say them
 SEVERITIES = ("contraindicated", "major", "moderate", "minor")
+UNLISTED = "is not among the recorded medications"
 NONE_ACTIVE = "No active medication is listed as"
 MAXIMUM = " maximum adult daily dose: "  # of the label, first where it is asked for
 AT_MOST = " at most, "  # of a maximum dose that was worked out for the patient
@@ -64,6 +65,8 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     if len(charts) == 1 and worst and not (checked[0] and checked[0].text.startswith(GRAVE)):
         return _moved(worst, "")
     grave = checked[0] and checked[0].text.startswith((VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR]))
+    if "meds" in request["asks"] and (absent := [fact for fact in facts if UNLISTED in fact.text]) and charts:
+        return _moved(absent, "")  # "and his warfarin dose", which he does not take
     for first in (OPTIONS,) if grave else (URGENT, STATED, CONTRADICTS, YOU_WROTE, OPTIONS):
         if len(charts) == 1 and (told := _moved(facts, first))[0]:
             return told

@@ -185,7 +185,8 @@ def _interactions(state: AgentState, request: Request, names: list[str], checked
     among = ("may" in asks or moved) and not names and len(active) > 1  # "which of his medicines raises it?"
     alone = len(names) > 1 != len(request["drugs"]) and not asks - {"safe", "chat", "gk"}  # a group is one
     generics = {str(drug.get("generic", drug["name"])).casefold() for drug in request["drugs"]}
-    together = known.unique([*names, *(name for name in active if name.casefold() not in generics)])[:MAX_DRUGS]
+    others = (name for name in active if not {name.casefold(), name.casefold().rpartition(" ")[0]} & generics)
+    together = known.unique([*names, *others])[:MAX_DRUGS]
     topics = said_in(request["said"], "label_topics")  # "antidote for dabigatran? and for apixaban": each by itself
     apart = any(topic.get("each") for topic in topics) and not listed("request_words", "together") & words
     apart &= not (checked or any(topic["name"] == "interactions" for topic in topics))
