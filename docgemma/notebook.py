@@ -1,10 +1,9 @@
-"""What notebooks share: an agent in one line, an answer as a page, a turn as a picture. Needs the notebooks extra."""
+"""What notebooks share: an agent in one line, an answer as a page. Needs the notebooks extra."""
 
 import contextlib
 import html
 import tempfile
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Iterator
 from typing import Any
 
 from docgemma.agent import Agent
@@ -13,18 +12,6 @@ from docgemma.llm import load_llm
 from docgemma.llm.base import LLM
 from docgemma.report import model_calls, source_line
 from docgemma.settings import Settings, read_settings
-
-COLOURS = {  # of the nodes in the order in which they run: code, a constrained choice, a handled problem, prose
-    "input_assembly": "#2e7d32", "intent_classify": "#1565c0", "tool_select": "#1565c0", "tool_execute": "#2e7d32",
-    "result_classify": "#1565c0", "router": "#2e7d32", "error_handler": "#c62828", "synthesize": "#e65100",
-}  # fmt: skip
-V3 = tuple(COLOURS)
-COLOURS |= {  # of the nodes that only v1 and v2 have
-    "image_detection": "#2e7d32", "context_assembler": "#2e7d32", "complexity_router": "#1565c0", "triage": "#1565c0",
-    "decompose": "#1565c0", "plan_tool": "#1565c0", "fast_path": "#2e7d32", "validate_call": "#2e7d32",
-    "fix_args": "#1565c0", "check_result": "#2e7d32", "assess_result": "#2e7d32", "error_strategy": "#c62828",
-    "think": "#e65100", "extract_needs": "#1565c0", "think_again": "#e65100",
-}  # fmt: skip
 
 _models: dict[tuple[Any, ...], LLM] = {}
 turns: list[dict[str, Any]] = []  # each turn of this process's notebook agents: the report, with its question
@@ -83,32 +70,6 @@ def show(result: dict[str, Any]) -> Any:
         f"{result['seconds']:.1f} s</p><blockquote>{answer}</blockquote>"
         f"<ul>{sources}</ul><table>{steps}</table>"
     )
-
-
-def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
-    """One row a turn: the nodes as they ran, loops included. Green is code, blue a constrained choice, orange prose;
-    a dot is hollow where no model was called."""
-    import matplotlib.pyplot as plt
-
-    longest = max(len(result["path"]) for result in results)
-    figure, axes = plt.subplots(figsize=(min(1.0 + 0.62 * longest, 12), 0.9 + 0.75 * len(results)))
-    for row, (result, title) in enumerate(zip(results, titles, strict=True)):
-        y = len(results) - row
-        axes.plot(range(len(result["path"])), [y] * len(result["path"]), color="#bbb", zorder=1)
-        colours = [COLOURS[node] for node in result["path"]]
-        called = [step.get("calls", result["llm_calls"]) for step in result["timeline"]]
-        filled = [colour if count else "white" for colour, count in zip_longest(colours, called[: len(colours)])]
-        axes.scatter(range(len(colours)), [y] * len(colours), s=140, zorder=2, color=filled, edgecolors=colours)
-        axes.text(-0.3, y + 0.28, title, fontsize=9, ha="left")
-    ran = {node for result in results for node in result["path"]}
-    for node in V3 if ran <= set(V3) else [name for name in COLOURS if name in ran]:
-        axes.scatter([], [], color=COLOURS[node], label=node.replace("_", " "))
-    axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0.02), frameon=False)
-    axes.set_ylim(0.4, len(results) + 0.8)
-    axes.axis("off")
-    figure.tight_layout()
-    plt.close(figure)
-    return figure
 
 
 def ask_box(agent: Agent, question: str) -> Any:

@@ -10,7 +10,8 @@ import pytest
 
 from docgemma.agent import Agent
 from docgemma.graphs import GRAPHS, load_graph
-from docgemma.notebook import COLOURS, failing
+from docgemma.notebook import failing
+from docgemma.paths import kit
 from docgemma.report import words
 from docgemma.rules.plan import MAX_STEPS
 from docgemma.settings import Settings
@@ -171,7 +172,7 @@ def test_a_turn_that_was_cut_off_is_taken_up_in_its_graph(settings: Settings, ed
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_every_node_has_a_label_and_a_colour(graph: str) -> None:
     nodes = set(load_graph(graph).nodes)
-    assert nodes <= set(words()["labels"]) and nodes - {"reopen_card"} <= set(COLOURS)
+    assert nodes <= set(words()["labels"]) and nodes - {"reopen_card"} <= set(kit("experiments", "plots").COLOURS)
 
 
 def test_the_command_line_takes_a_graph(settings: Settings, home: Path) -> None:

@@ -27,9 +27,10 @@ def identifier_key(value: str) -> str:
 def patient_keys(patient: Resource) -> set[str]:
     """Every key under which this patient is found: id and identifiers, also without their leading letters; of a UUID
     its first group, by which people call it."""
-    begun = [patient["id"].partition("-")[0]] * (len(patient["id"]) == UUID)
-    keys = {identifier_key(value) for value in (patient["id"], *begun, *identifier_values(patient))}
+    begun = {patient["id"].partition("-")[0].casefold()} if len(patient["id"]) == UUID else set[str]()
+    keys = {identifier_key(value) for value in (patient["id"], *identifier_values(patient))}
     bare = {_without_letters(key) for key in keys}
+    keys |= {key for key in begun if not key.isdigit()}
     return {key for key in keys | {key for key in bare if len(key) >= DIGITS_ALONE and key.isdigit()} if key}
 
 

@@ -125,8 +125,8 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     told = context.drugs.find(state.get("lead") or "") if said_in(message, "literature") else []
     if last and told and not request["drugs"] and not set(last["asks"]) & {"lit", "trial"}:  # "ref for that?"
         drugs = [as_drug(link_drug(one.text, context.drugs), context.drugs) for one in told]
-        named = {drug["generic"]: drug for drug in drugs}  # of the conclusion that was just given
-        last = known.replaced(last, drugs=[*named.values()], query=" ".join([*subject_of(state), *named]))
+        mine = {drug["generic"]: drug for drug in drugs}  # of the conclusion that was just given
+        last = known.replaced(last, drugs=[*mine.values()], query=" ".join([*subject_of(state), *mine]))
     return as_taken(carried(request, last, bool(active)), active, context, last["said"] if last else "")
 
 
@@ -176,14 +176,17 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
     active, question = state.get("active_patient"), state.get("clarification")
     asked = (question and question["args"].get("name")) or (active["name"] if active else "")
     writes = set(request["asks"]) & set(WRITES) or request["orders"] or len(request["unclear"]) > 1
-    if active and not (question or request["patients"] or request["unclear"]) and " other one" in f" {plain(message)}":
+    head = {*f" {plain(message)} ".partition(" other one ")[0].split()}
+    turned = " other one " in f" {plain(message)} " and head <= listed("request_words", "correcting", "turning")
+    turned = turned and not (writes or request["drugs"] or len((state.get("request") or request)["drugs"]) > 1)
+    if active and turned and not (question or request["patients"] or request["unclear"]):
         people = [one for one in find_people(active["name"], context.store) if one.id != active["id"]]
         charts = _charts([one.id for one in people], context)
         words = [word for word in plain(message).partition(" other one")[2].split() if word not in ("w", "with")]
         told = described.described(" ".join(words), charts, context.drugs, False)
-        meant = [one for one in people if one.id == told] or people  # "no the other one, w the reflux"
-        return known.replaced(request, patients=[_meant(meant[0], "")] if len(meant) == 1 else request["patients"],
-                              unclear=[active["name"]] if len(meant) > 1 else [])  # fmt: skip
+        mine = [one for one in people if one.id == told] or people  # "no the other one, w the reflux"
+        alone = [_meant(one, "") for one in mine if len(mine) == 1]
+        return known.replaced(request, patients=alone, unclear=[active["name"]] if len(mine) > 1 else [])
     for name in request["unclear"] or ([] if request["patients"] else [""]):
         said = described.description(message, name)  # "the warfarin wilson", "the warfarin one", "the namesake with AF"
         said = said or described.description(message.replace("namesake", "one"), "")

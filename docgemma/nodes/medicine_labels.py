@@ -76,9 +76,10 @@ def _alarms(state: AgentState, chart: dict[str, Any], active: list[str], context
     last = state.get("history", [])[-1:] if "may" in request["asks"] else []
     before = [turn["user"] for turn in last if not any(call.get("writes") for call in turn["tools"])]  # no entry's text
     told = [] if set(request["asks"]) & set(WRITES) else alarms_told("\n".join([request["said"], *before]))
-    if not told:
+    if not told or chart["deceased"]:
         return []
     patient = patient_state(chart, date.today())
+    told = [alarm for alarm in told if not ("women" in alarm and patient.sex == "male")]
     drugs = {part for drug in known.drugs(state) for part in ingredients(drug, context.drugs)}
     own = [name for name in active if ingredients(name, context.drugs) & drugs] if drugs else active
     lines = []

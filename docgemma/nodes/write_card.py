@@ -62,7 +62,9 @@ def pending_write(
 ) -> PendingWrite:
     """What waits for a decision."""
     patient = context.store.patient(args["patient_id"])
-    if is_bare(original.get("dosage", "")) and not is_bare(args["dosage"]):
+    if args.get("dosage") == f"{original.get('dosage')} tablets" or (
+        is_bare(original.get("dosage", "")) and not is_bare(args["dosage"])
+    ):
         text = f"The dose was written without a unit: {original['dosage']} is taken as {args['dosage']}. Check it."
         judged = [*judged, Finding(MODERATE, text)]
     who = {"id": patient.id, "name": patient.name, "birth_date": patient.birth_date} if patient else {}
@@ -75,8 +77,9 @@ def pending_write(
 def with_unit(dose: str, drug: str, context: Context, said: str = "") -> str:
     """A bare number with the unit of the drug's usual doses, where it is one of them: "protonix 40" is 40 mg; a small
     one that is none, of a drug that is swallowed, as tablets: "sando-K two". `said`: what else the order says."""
-    pieces, _, number = dose.rpartition(" ")
-    if is_bare(pieces.replace("/", "")) and "/" in pieces and number.isdecimal() and int(number) <= TABLETS:
+    pieces, _, count = dose.rpartition(" ")
+    opioid = {"acetaminophen"} < ingredients(drug, context.drugs)  # others of two strengths are insulins, inhalers
+    if opioid and is_bare(pieces.replace("/", "")) and "/" in pieces and count in ("1", "2"):
         return f"{dose} tablets"  # "30/500 2"
     rows, ranges, units = _usual(drug, said, context)
     if len(units) != 1 or not is_bare(dose):

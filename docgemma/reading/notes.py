@@ -6,7 +6,7 @@ from docgemma.reading.labels import WRITES
 from docgemma.reading.marked import Marked, found_at, within
 from docgemma.reading.meant import SURE
 from docgemma.reading.reader import Reading, Span
-from docgemma.text.clauses import masked, quoted
+from docgemma.text.clauses import quoted
 from docgemma.text.said import CLAUSE_ENDS, demands
 from docgemma.text.words import listed, names, plain
 
@@ -43,12 +43,16 @@ def with_notes(message: str, reading: Reading) -> tuple[Reading, list[Span], lis
 
 
 def _headed(message: str, reading: Reading) -> Span | None:
-    """What stands behind a sentence that does no more than ask for a note: "ok do the note for her. Ozempic to go up"."""
+    """What stands behind a sentence that only asks for the note that was offered: "ok do the note. Ozempic to go up".
+    None where it may be an entry of its own."""
     head, _, text = message.partition(". ")
-    people = [span for name in ("name", "id") for span in reading.spans.get(name, []) if span.end <= len(head)]
-    words = {*plain(masked(head, [(span.start, span.end) for span in people])).split()}
-    asked = "note" in words and words <= listed("request_words", *NOTING)
-    if not asked or not text or message.rstrip().endswith("?") or any(map(demands, text.split(". "))):
+    words, told = {*plain(head).split()}, f" {plain(text)} "
+    named = any(span.end <= len(head) for name in ("name", "id") for span in reading.spans.get(name, []))
+    asked = {"the", "note"} <= words <= listed("request_words", *NOTING) and not named and "please" not in words
+    altering = any(f" {word} " in told for word in listed("request_words", "altering", "halting") | {"to go"})
+    ordered = "rx.drug" in reading.spans and not altering
+    entry = ordered or {*told.split()} & listed("request_words", "allergy_words") or any(map(demands, text.split(". ")))
+    if not (asked and text) or entry or message.rstrip().endswith("?"):
         return None
     return Span(text, len(message) - len(text), len(message), 1)
 

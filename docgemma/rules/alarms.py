@@ -1,6 +1,8 @@
 """What a message tells of a patient that may be an effect of what they take: symptoms, values, mishaps. Pure."""
 
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from docgemma.reading.terms import measure_named
@@ -8,46 +10,48 @@ from docgemma.rules.chart_entries import Chart, lines_of, notes_naming, result_t
 from docgemma.rules.typed import typed_values
 from docgemma.state import AgentState
 from docgemma.text.told import without
-from docgemma.text.words import affirmed, clinical
+from docgemma.text.words import affirmed, clinical, listed
 
 PRESSURE, PARTS = "blood pressure", ("systolic", "diastolic")
 URGENT = "Urgent: "
 NOW = "This needs a clinician now."
+NEAR = 4  # words in which a relative stands before a symptom
 EFFECT = "It may be an effect of what is taken: have it assessed."
-GAP = 4  # words that "*" stands for
 STATED = "For what you wrote ("  # of what rules say of a medicine that is taken
 
 
 def alarms_told(said: str) -> list[Mapping[str, Any]]:
     """The entries of `data/clinical/alarms.yaml` that a message tells by a phrase or a value, and does not deny."""
     told = without(affirmed(said), clinical("alarms")["otherwise"])
-    asked = [f" {words} " for words in clinical("alarms")["asking"]]  # "does he have encephalopathy" tells none
+    asked = tuple(f" {words} " for words in clinical("alarms")["asking"])  # "does he have encephalopathy" tells none
     aims = set(told.split()) & set(clinical("alarms")["aims"])
     typed = [] if aims else [(name, [float(part) for part in value.split("/")]) for name, value in typed_values(said)]
     values = [one for name, parts in typed for one in zip(PARTS if name == PRESSURE else [name], parts, strict=False)]
     return [
         alarm
         for alarm in clinical("alarms")["alarms"]
-        if any(_says(one, told) and not any(f"{ask}{one} " in told for ask in asked) for one in alarm["said"])
+        if any(
+            _is_told(told[: found.start() + 1], asked) for one in alarm["said"] for found in _phrase(one).finditer(told)
+        )
         or any(low <= value <= high for name, value in values for low, high in alarm.get("values", {}).get(name, []))
     ]
 
 
-def _says(phrase: str, told: str) -> bool:
-    """Whether a phrase stands in a text, "*" for up to four words of one clause: "stopped * suddenly"."""
-    first, *rest = phrase.split(" * ")
-    at = told.find(f" {first} ")
-    while at >= 0 and rest:
-        behind, end = told[at + len(first) + 1 :], 0
-        for part in rest:
-            found = behind.find(f" {part} ", end)
-            if found < 0 or len(behind[end:found].split()) > GAP or set(behind[end:found]) & set(",;.?!"):
-                break
-            end = found + len(part) + 1
-        else:
-            return True
-        at = told.find(f" {first} ", at + 1)
-    return at >= 0
+def _is_told(before: str, asked: tuple[str, ...]) -> bool:
+    """Whether what stands behind these words is told of the patient: it is not asked, nor a relative's: "wife had"."""
+    words = [word.removesuffix("'s") for word in before.split()[-NEAR:]]
+    relatives = listed("request_words", "others") - listed("request_words", "colleagues", "caring")
+    at = max((at for at, word in enumerate(words) if word in relatives), default=len(words))
+    theirs = at < len(words) and not {*words[at + 1 :]} & listed("request_words", "persons", "reporting")
+    asks = words[-1:] in (["have"], ["get"]) and {"does", "did", "do"} & {*words}  # "does volkov have encephalopathy"
+    return not (before.endswith(asked) or asks or theirs)
+
+
+@lru_cache(maxsize=4000)
+def _phrase(phrase: str) -> re.Pattern[str]:
+    """A phrase as whole words, "*" for up to four words without a mark between them: "stopped * suddenly"."""
+    parts = [re.escape(part) for part in phrase.split(" * ")]
+    return re.compile(f" {' (?:[^ ;,.?!]+ ){0,4}'.join(parts)} ")
 
 
 def subject_of(state: AgentState) -> list[str]:

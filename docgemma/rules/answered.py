@@ -82,7 +82,8 @@ def read_missing(request: Request, clarification: Clarification, ask: str) -> di
     others = [field for field in missing if field not in values and field not in found]
     free = 0 < len(plain(said).split()) <= (FEW if others == ["reaction"] and not people else MAX_WORDS)
     words = {*plain(said).split()}
-    if listed("request_words", "halting") & words and "medication_name" in missing:
+    first = [word for word in plain(said).split() if word not in listed("request_words", "opening") | {"n"}][:1]
+    if listed("request_words", "halting") & {*first} and "medication_name" in missing:
         return {}  # "and stop the lorazepam" names no drug to order
     vague = listed("request_words", "denying") & words or words <= fillers() or any(map(str.isdigit, said))
     if len(others) == 1 and not (found or asks) and free and not (vague and others == ["reaction"]):

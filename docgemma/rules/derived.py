@@ -11,7 +11,6 @@ from docgemma.rules.chart_entries import Line
 from docgemma.rules.patient_state import ADULT, PatientState, patient_state
 from docgemma.text.words import clinical, plain
 
-
 TERM = 280  # days
 
 

@@ -11,16 +11,14 @@ from docgemma.rules.direct import definitions
 from docgemma.rules.known import BRIEF, DOSES, ordered, replaced, unique
 from docgemma.rules.patient_state import stated
 from docgemma.rules.refusal import cannot_do
+from docgemma.rules.searched import UNSAID, asks_evidence, searched_on
 from docgemma.rules.typed import denies_allergies
 from docgemma.rules.unheard import in_place
-from docgemma.rules.unmatched import telling_words
 from docgemma.state import AgentState, OrderRef, Request
 from docgemma.text.births import tells_somebody
-from docgemma.text.said import asked_parts, clauses
+from docgemma.text.said import clauses
 from docgemma.text.words import listed, names, plain
 
-OF_DRUG = frozenset({"side effects", "overdose", "interactions", "indication", "mechanism and class"})  # label topics
-UNSAID = frozenset({"chat", "gk", "oos", "find"})  # asks by which nothing of a chart was understood
 AFTER_ALL = frozenset({"ok", "fix", "rx", "chat", "meds", "change"})  # asks that "prescribe it then" may be read as
 HAVING = ("has a ", "has an ", "uses ", "also on ", "also takes ", "also uses ", "forgot ", "turns out ")
 
@@ -48,10 +46,8 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
     if last and last["unclear"] and not (somebody or patient_open) and asks & {*TOPICS, *WRITES, "may"}:
         request, somebody = replaced(request, unclear=last["unclear"]), True  # whom the last one meant is still asked
     nobody_before = last is not None and not (last["patients"] or last["unclear"] or patient_open)
-    onwards = last and plain(request["said"]).split()[0] in listed("request_words", "onwards") and last["asks"]
-    onwards = onwards and set(last["asks"]) <= {*TOPICS, "may"} and len(request["said"].split()) <= BRIEF - 1
-    onwards = onwards and not (request["drugs"] or request["conditions"])  # "and okafor's?"
-    if last and somebody and (nobody_before or onwards) and last["asks"] and not asks - {"find", "chat"}:
+    onwards = last and somebody and (nobody_before or _goes_on(request, last))
+    if last and onwards and last["asks"] and not asks - {"find", "chat"}:
         return replaced(last, patients=request["patients"], unclear=request["unclear"], said=request["said"])
     if last and not somebody and (noted := _noted_before(request, last)):
         return replaced(request, asks=["note"], meant="ordered", notes=noted)
@@ -67,7 +63,7 @@ def carried(request: Request, last: Request | None, patient_open: bool) -> Reque
         kept = [ask for ask in request["asks"] if ask in ("ddi", "change", *unnamed, *(() if of_her else ("may",)))]
         return replaced(request, asks=unique([*kept, "safe"]), meant="asked", orders=[], details={}, measures=[])
     asked = _asks(request, about)
-    if _asks_evidence(request) and request["drugs"] and not set(asked) & {"lit", *WRITES}:
+    if asks_evidence(request) and request["drugs"] and not set(asked) & {"lit", *WRITES}:
         topics = [topic["name"] for topic in said_in(request["said"], "label_topics")]
         query = request["query"] or " ".join([*(drug["said"] for drug in request["drugs"]), *topics])
         request, asked = replaced(request, query=query), [*asked, "lit"]
@@ -107,7 +103,8 @@ def ordered_after_all(request: Request, last: Request | None) -> Request | None:
         considered = [order for order in considered if order["dose"]] or considered
     asked = {"may", "safe"} & set(last["asks"]) or last["meant"] in ("asked", "unsure")
     asked = asked or (request["meant"] == "ordered" and "rx" in request["asks"])  # "ok 2500 mg once", after 3500
-    same = others <= {patient["id"] for patient in last["patients"]} or not (last["patients"] or last["unclear"])
+    nobody = not (last["patients"] or last["unclear"]) and {"it", "that", "this"} & words  # "chart it for Schafer"
+    same = others <= {patient["id"] for patient in last["patients"]} or bool(nobody)
     same &= all(plain(order["said"])[:4] in plain(last["said"]) for order in considered)  # "what would you give?"
     if not told or not asked or len({order["drug"] for order in considered}) != 1 or not same:
         return None
@@ -174,7 +171,7 @@ def _changes_order(request: Request) -> bool:
 def _taken_over(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:
     """What the message does not say again: the measures, drugs or conditions of the one before."""
     asks, new, said = set(request["asks"]), dict[str, Any](), request["said"]
-    if searched := _searched_on(request, last, somebody, patient_open):
+    if searched := searched_on(request, last, somebody, patient_open):
         return searched
     same = listed("request_words", "same") & set(plain(said).split())
     if "allergy" in asks and last["allergies"] and same:  # "same for the elastoplast"
@@ -215,41 +212,6 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     return new
 
 
-def _searched_on(request: Request, last: Request, somebody: bool, patient_open: bool) -> dict[str, Any]:
-    """What a message after a search goes on with: the same articles where it has no subject of its own ("any newer?"),
-    else its own subject, and the drug where it names none ("and in HFrEF?")."""
-    asks, said, before = set(request["asks"]), request["said"], set(last["asks"]) & {"lit", "trial"}
-    words, drugs = {*plain(said).split()}, request["drugs"]
-    if request.get("studies") or request["orders"] or request["trials"] or asks & {*WRITES, "fix"}:
-        return {}
-    told = [request["query"], *request["telling"], *request["measures"], *request["conditions"]]
-    subject = {*telling_words(" ".join(told))} - listed("request_words", "of_articles")
-    asked = asks & {"lit", "trial"} or (before and not somebody and words & listed("request_words", "of_articles"))
-    alone = not subject and (not drugs or (before and refers_back(said) and not request["query"]))
-    if asked and alone and asks <= UNSAID | {"lit", "trial", "img", "may"} and (before or last["drugs"]):
-        kept = unique([*(ask for ask in request["asks"] if ask not in UNSAID | {"img"}), "lit"])
-        of_somebody = last["patients"] or last["unclear"] or patient_open  # no name leaves for an outside service
-        subject_before = " ".join(drug["name"] for drug in last["drugs"]) if of_somebody else last["said"]
-        return {"asks": kept, "query": last["query"] or subject_before, "drugs": drugs or last["drugs"]}
-    after = before and set(last["asks"]) <= {"lit", "trial"} and refers_back(said) and len(words) <= BRIEF + 2
-    if not (after and (subject or drugs) and asks <= UNSAID | {"safe", "lit"}) or somebody or _of_label(said):
-        return {}
-    query = " ".join([said, *(drug["said"] for drug in last["drugs"] if not drugs)])
-    return {"asks": unique([*(asks - UNSAID if drugs else []), "lit"]), "query": query}
-
-
-def _of_label(said: str) -> bool:
-    """Whether a part of a drug's label is asked for: its dose or side effects; not a condition."""
-    topics = said_in(said, "label_topics")
-    return any(topic.get("beside") or topic.get("timed") or topic["name"] in OF_DRUG for topic in topics)
-
-
-def _asks_evidence(request: Request) -> bool:
-    """Whether evidence is asked for beside something else, as a clause of its own: "..., ok? evidence?"."""
-    parts = [set(plain(part).split()) - {"any"} for part, _ in asked_parts(request["said"])]
-    return len(parts) > 1 and any(part and part <= listed("request_words", "evidence") for part in parts)
-
-
 def _of_drug(request: Request) -> bool:
     """Whether a message of nobody asks about a known drug, whatever else it was read as: "gent: which levels?",
     "egfr 28, januvia ?mg", "ropivacaine 0.2% max ml for 60 kg"."""
@@ -280,6 +242,13 @@ def _alters(request: Request, last: Request) -> bool:
     drugs = len(last["drugs"]) == 1 and last["meant"] != "ordered" and not set(last["asks"]) - {*TOPICS, "may"}
     altering = first in listed("request_words", "altering") | {"up", "drop", "stop"}
     return drugs and altering and second in ("it", "that", "this", "him", "her", "them")
+
+
+def _goes_on(request: Request, last: Request) -> bool:
+    """Whether a message asks of somebody else what was asked before, "and okafor's?"."""
+    begins = {*plain(request["said"]).split()[:1]} & listed("request_words", "onwards")
+    own = request["drugs"] or request["conditions"] or len(request["said"].split()) >= BRIEF
+    return bool(begins and not own) and set(last["asks"]) <= {*TOPICS, "may"}
 
 
 def _of_dose(request: Request) -> bool:

@@ -65,13 +65,14 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     if len(charts) == 1 and worst and not (checked[0] and checked[0].text.startswith(GRAVE)):
         return _moved(worst, "")
     grave = checked[0] and checked[0].text.startswith((VERDICTS[CONTRAINDICATED], VERDICTS[MAJOR]))
-    if "meds" in request["asks"] and (absent := [fact for fact in facts if UNLISTED in fact.text]) and charts:
-        return _moved(absent, "")  # "and his warfarin dose", which he does not take
     for first in (OPTIONS,) if grave else (URGENT, STATED, CONTRADICTS, YOU_WROTE, OPTIONS):
         if len(charts) == 1 and (told := _moved(facts, first))[0]:
             return told
     if grave:
         return checked
+    absent = [fact for fact in facts if UNLISTED in fact.text] if "meds" in request["asks"] else []
+    if charts and absent and not (checked[0] and checked[0].text.startswith(tuple(VERDICTS.values()))):
+        return _moved(absent, "")  # "and his warfarin dose", which he does not take
     if checked[0] and "may" in request["asks"]:
         return checked
     if len(charts) > 1 or not all(line.startswith(UNORDERED) for line in refusals(request)):

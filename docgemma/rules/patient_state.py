@@ -154,8 +154,9 @@ def as_told(text: str, patient: PatientState) -> PatientState:
     kidneys += [("egfr", (value, words, WRITTEN)) for words, value in staged if value < recorded]
     sized = [(name, value) for name, value in typed if unit_by_size(name, value) is not None]
     measured = {name: (*as_compared(name, value), WRITTEN) for name, value in sized}
+    theirs = {word.removesuffix("'s") for word in words} & listed("telling", "unsaid")  # "wife's EF 30"
     reduced = [name for one, (below, name) in clinical("conditions")["by_result"].items()
-               if one in measured and measured[one][0] < below]  # fmt: skip
+               if one in measured and measured[one][0] < below and not theirs]  # fmt: skip
     weight = told.get("weight", patient.weight)
     age = told.get("age", patient.age) if supposed or patient.age is None else patient.age
     men, of_women = patient.sex == "male", listed("telling", "of_women")  # "VA is 6/40" of him is none

@@ -245,7 +245,8 @@ def _subject(state: AgentState, request: Request) -> str:
     told = any(plain(drug[key]) in plain(query) for drug in drugs for key in ("said", "name"))
     alone = told or request["trials"] or not query or request.get("studies")  # the name of a study tells all
     beside = [] if alone else [drug["name"] for drug in drugs]
-    subject = " ".join([query or request["said"], *beside])
+    own = request["telling"] if patients_meant(state) else [request["said"]]  # somebody's message is not sent whole
+    subject = " ".join([query or " ".join(request["conditions"] or own), *beside])
     return private(subject, request, state.get("active_patient"))
 
 

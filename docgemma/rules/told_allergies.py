@@ -6,7 +6,7 @@ from docgemma.reading.drugs import said_for
 from docgemma.rules.drug_classes import is_comparable
 from docgemma.rules.lead import VERDICTS
 from docgemma.rules.order_check import check_order_allergies
-from docgemma.text.drugs import DrugNames, ingredients
+from docgemma.text.drugs import DrugNames
 from docgemma.text.words import affirmed, listed, plain
 
 NEAR = 4  # words before an allergy in which a relative, whose it is, may stand
@@ -36,8 +36,7 @@ def _told(said: str, drugs: DrugNames) -> Iterator[dict[str, str]]:
             name = " ".join(near)
             doubtful = said_for("ambiguous").get(name, {"readings": [name]})["readings"][0]  # "pen" is penicillin here
             known = str(said_for("abbreviations").get(name, {"name": doubtful})["name"])
-            treats = word in listed("request_words", "treated")
-            treats = treats and ingredients(known, drugs) & listed("request_words", "treats_it")
-            if name and is_comparable(known, drugs) and not treats:  # "adrenaline im anaphylaxis, dose?"
+            treated = {*name.split()} & listed("request_words", "treats_it", "treated_by")
+            if name and is_comparable(known, drugs) and not treated:  # "adrenaline im anaphylaxis, dose?"
                 yield {"substance": known, "reaction": severe, "severity": ""}
                 break

@@ -31,6 +31,7 @@ AGE_SPREAD = 1  # people round, and birthdays pass
 OLDEST, GROWN, MONTHS_AT_MOST = 110, 13, 24  # years; below, a bare number may be anything, and "18m" is months
 # "temp 99F", "foley 16F", "over 30m" are no ages; "pt 55 M" is one
 NO_AGE = frozenset("temp t temperature fever foley catheter fr french size ng sheath tube drain over every".split())
+RATES = frozenset("sats sat spo2 hr bpm rr gcs % on".split())  # "she's 92, sats" is no age
 PRONOUNS = {"she's": "female", "shes": "female", "he's": "male", "hes": "male"}
 AGED = frozenset("m f yo yr yrs y y/o".split())
 BEFORE_AGE = frozenset("pt patient a an my for in is aged age with".split())
@@ -160,10 +161,12 @@ def age_and_sex(text: str) -> tuple[int | None, str]:
         elif digits == word:  # "egfr 28 female" is no age: it stands behind a mark, or beside the sex
             led = [sexes[one] for one in (before[:1] if before[1:] == ["of"] else before[1:]) if one in sexes]
             called = PRONOUNS.get(before[-1].replace("’", "'"), "") if before else ""
-            led += [called] if called and raw[at][-1] in ",.;" and (at == 1 or raw[at - 2][-1] in ",.;:!?") else []
             behind = [one.casefold() for one in words[at + 1 : at + 4]]
+            closed = raw[at][-1] in ",.;" and not {*behind[:1]} & RATES
+            led += [called] if called and closed and (at == 1 or raw[at - 2][-1] in ",.;:!?") else []
             rest = list(dropwhile((YEARS | {"y/o", "old"}).__contains__, behind))
-            alone = at == 0 or raw[at - 1][-1] in ",.;:(" or before[-1] in BEFORE_AGE or rest != behind
+            alone = at == 0 or raw[at - 1][-1] in ",.;:(" or before[-1] in BEFORE_AGE or "old" in behind[:2]
+            alone &= not any(mark in "".join(raw[at : at + len(behind) - len(rest) + 1][:-1]) for mark in ",.;")
             after = sexes.get("".join(rest[:1]), "") if alone else ""
             if led or after:
                 return int(digits), (led or [after])[0]

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from docgemma.text.frequency import RATE
+from docgemma.text.frequency import RATE, times_per_day
 from docgemma.text.words import clinical, listed, plain
 
 LETTERS = 4  # of a shorthand within a phrase; "daily" in "twice daily" is a word
@@ -25,8 +25,9 @@ def expanded(text: str, *kinds: str) -> str:
     words = [(word, _undotted(word)) for word in [*head, *text[len("".join(head)) :].split()]]
     short = {word for _, word in words if len(word) <= LETTERS or any(map(str.isdigit, word))}
     spelt = " ".join(known.get(word, said) if word in short else said for said, word in words)
-    now, first = str(known.get("stat")), "first dose now (stat)"  # "bd stat", "stat then bd"
-    spelt = spelt.replace(f" {now}", f", {first}").replace(f"{now} ", f"{first}, ")
+    now, first = known.get("stat", "?"), "first dose now (stat)"  # "bd stat", "stat then bd"; not "stat x1"
+    if (times_per_day(spelt.replace(now, "")) or 0) > 0 and now in spelt:
+        spelt = spelt.replace(f" {now}", f", {first}").replace(f"{now} ", f"{first}, ")
     return _shorthand(*kinds).get(_undotted(text), spelt)
 
 

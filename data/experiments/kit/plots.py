@@ -1,9 +1,10 @@
-"""Pictures of what was measured: bars with intervals, the null cascade, accuracy against latency.
+"""Pictures of what was measured: bars with intervals, the null cascade, accuracy against latency; and of a turn.
 
 Each takes rows of `tables.table` and returns a matplotlib figure; the same rows give the same picture.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
 Rows = Sequence[dict[str, Any]]
 MEASURED, REPORTED, EMPTY, LETTERS = "#7fb2d1", "#c1121f", "#e9ecef", "#212529"
 MODELS = (MEASURED, "#f4a259", "#8cb369", "#9d8ec7")  # a colour a model
+
+COLOURS = {  # of the nodes in the order in which they run: code, a constrained choice, a handled problem, prose
+    "input_assembly": "#2e7d32", "intent_classify": "#1565c0", "tool_select": "#1565c0", "tool_execute": "#2e7d32",
+    "result_classify": "#1565c0", "router": "#2e7d32", "error_handler": "#c62828", "synthesize": "#e65100",
+}  # fmt: skip
+V3 = tuple(COLOURS)
+COLOURS |= {  # of the nodes that only v1 and v2 have
+    "image_detection": "#2e7d32", "context_assembler": "#2e7d32", "complexity_router": "#1565c0", "triage": "#1565c0",
+    "decompose": "#1565c0", "plan_tool": "#1565c0", "fast_path": "#2e7d32", "validate_call": "#2e7d32",
+    "fix_args": "#1565c0", "check_result": "#2e7d32", "assess_result": "#2e7d32", "error_strategy": "#c62828",
+    "think": "#e65100", "extract_needs": "#1565c0", "think_again": "#e65100",
+}  # fmt: skip
 
 
 def beside(measured: dict[str, Rows], title: str = "") -> "Figure":
@@ -116,3 +129,29 @@ def save(figure: "Figure", file: Path) -> None:
         figure.savefig(file, dpi=150)
     except (OSError, ValueError) as error:
         raise ConfigError(f"{file} cannot be written as a plot.", hint="Name a .png, .svg or .pdf file.") from error
+
+
+def draw_paths(results: Sequence[dict[str, Any]], titles: Sequence[str]) -> Any:
+    """One row a turn: the nodes as they ran, loops included. Green is code, blue a constrained choice, orange prose;
+    a dot is hollow where no model was called."""
+    import matplotlib.pyplot as plt
+
+    longest = max(len(result["path"]) for result in results)
+    figure, axes = plt.subplots(figsize=(min(1.0 + 0.62 * longest, 12), 0.9 + 0.75 * len(results)))
+    for row, (result, title) in enumerate(zip(results, titles, strict=True)):
+        y = len(results) - row
+        axes.plot(range(len(result["path"])), [y] * len(result["path"]), color="#bbb", zorder=1)
+        colours = [COLOURS[node] for node in result["path"]]
+        called = [step.get("calls", result["llm_calls"]) for step in result["timeline"]]
+        filled = [colour if count else "white" for colour, count in zip_longest(colours, called[: len(colours)])]
+        axes.scatter(range(len(colours)), [y] * len(colours), s=140, zorder=2, color=filled, edgecolors=colours)
+        axes.text(-0.3, y + 0.28, title, fontsize=9, ha="left")
+    ran = {node for result in results for node in result["path"]}
+    for node in V3 if ran <= set(V3) else [name for name in COLOURS if name in ran]:
+        axes.scatter([], [], color=COLOURS[node], label=node.replace("_", " "))
+    axes.legend(ncols=4, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, 0.02), frameon=False)
+    axes.set_ylim(0.4, len(results) + 0.8)
+    axes.axis("off")
+    figure.tight_layout()
+    plt.close(figure)
+    return figure

@@ -30,7 +30,7 @@ from docgemma.agent import Agent
 from docgemma.demo.scenarios import Scenario, load_scenarios, take
 from docgemma.errors import ConfigError, DocGemmaError, kind_and_place
 from docgemma.llm.base import Call
-from docgemma.notebook import draw_paths, release, shared_model, turns
+from docgemma.notebook import release, shared_model, turns
 from docgemma.paths import data_file, kit
 from docgemma.settings import read_settings
 
@@ -132,7 +132,9 @@ class Evidence:
         if done:
             kit("film", "traces").store_trace(folder, scenario.id, done)
             captions = [step.caption for step in scenario.steps[: len(done)]]
-            draw_paths(done, captions).savefig(folder / f"{scenario.id}.png", bbox_inches="tight")
+            kit("experiments", "plots").draw_paths(done, captions).savefig(
+                folder / f"{scenario.id}.png", bbox_inches="tight"
+            )
         return lines
 
     def speed(self) -> dict[str, Any]:
