@@ -123,7 +123,8 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         return order
     last = with_medicine(request, last, active, context) if last and active else last
     told = context.drugs.find(state.get("lead") or "") if said_in(message, "literature") else []
-    if last and told and not request["drugs"] and not set(last["asks"]) & {"lit", "trial"}:  # "ref for that?"
+    new = request["drugs"] or request["query"]
+    if last and told and not new and not set(last["asks"]) & {"lit", "trial"}:  # "ref for that?"
         drugs = [as_drug(link_drug(one.text, context.drugs), context.drugs) for one in told]
         mine = {drug["generic"]: drug for drug in drugs}  # of the conclusion that was just given
         last = known.replaced(last, drugs=[*mine.values()], query=" ".join([*subject_of(state), *mine]))

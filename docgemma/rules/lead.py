@@ -71,7 +71,8 @@ def _concluded(facts: Sequence[Fact], state: AgentState, checks: Checks) -> Led:
     if grave:
         return checked
     absent = [fact for fact in facts if UNLISTED in fact.text] if "meds" in request["asks"] else []
-    if charts and absent and not (checked[0] and checked[0].text.startswith(tuple(VERDICTS.values()))):
+    alone = len(charts) == len(absent) == len(request["drugs"]) == 1
+    if alone and not (checked[0] and checked[0].text.startswith(tuple(VERDICTS.values()))):
         return _moved(absent, "")  # "and his warfarin dose", which he does not take
     if checked[0] and "may" in request["asks"]:
         return checked
