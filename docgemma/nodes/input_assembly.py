@@ -123,8 +123,7 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
         return order
     last = with_medicine(request, last, active, context) if last and active else last
     told = context.drugs.find(state.get("lead") or "") if said_in(message, "literature") else []
-    new = request["drugs"] or request["query"]
-    if last and told and not new and not set(last["asks"]) & {"lit", "trial"}:  # "ref for that?"
+    if last and told and not (request["drugs"] or request["query"] or {*last["asks"]} & {"lit", "trial"}):
         drugs = [as_drug(link_drug(one.text, context.drugs), context.drugs) for one in told]
         mine = {drug["generic"]: drug for drug in drugs}  # of the conclusion that was just given
         last = known.replaced(last, drugs=[*mine.values()], query=" ".join([*subject_of(state), *mine]))
