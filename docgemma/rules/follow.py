@@ -180,7 +180,8 @@ def _taken_over(request: Request, last: Request, somebody: bool, patient_open: b
     if somebody and not request["measures"] and asks & set(TOPICS) & set(last["asks"]):
         new["measures"] = last["measures"]
     brief = len(said.split()) <= BRIEF or not somebody  # "and for Souza?"
-    told = "may" in last["asks"] and (alarms_told(said) or stated(said))  # "she's 7 wks late btw"
+    his = {*plain(said).split()} & (listed("request_words", "persons") | listed("telling", "subjects"))
+    told = his and "may" in last["asks"] and (alarms_told(said) or stated(said))  # "she's 7 wks late btw"
     leans = refers_back(said) or not _own_subject(request) or bool(told)
     leans &= not names(listed("request_words", "whole_list"), said)
     dosed = asks <= UNSAID and _asks_dose(said)  # "dose?"
