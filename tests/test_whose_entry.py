@@ -36,7 +36,7 @@ def test_an_entry_is_of_whom_it_was_ordered_for(offline_agent, said, patient, ar
         ("id ghi-789 Robert Thornton add senna 15 mg at night", WHOM),
         ("Robert Thornton's wife is itchy, prescribe her cetirizine 10 mg od", "Is this who is meant?"),
         ("ID ghi-788 Aisha Rahman - start loratadine 10 mg od", "and the message says ghi-788"),
-        ("id fac448ef wilson dob 1949-02-11 add loratadine 10 mg od", "and the message says fac448ef"),
+        ("id fac448ef wilson dob 1949-02-11 add loratadine 10 mg od", "For whom is this entry?"),
         ("gregory maddox start nitro 50 mg qds", "Did you mean nitroglycerin, nitrofurantoin"),
         ("Amara Diallo add loratadine 10 mg od and record allergy to egg",
          "reaction of the allergy to egg\nAfter this entry follows: loratadine."),

@@ -122,7 +122,7 @@ def understand(message: str, state: AgentState, context: Context, waiting: bool 
     if not waiting and (order := ordered_after_all(request, last)):
         return order
     last = with_medicine(request, last, active, context) if last and active else last
-    told = context.drugs.find(state.get("lead") or "") if said_in(message, "literature") else []
+    told = context.drugs.find(state.get("lead") or "") if active and said_in(message, "literature") else []
     if last and told and not (request["drugs"] or request["query"] or {*last["asks"]} & {"lit", "trial"}):
         drugs = [as_drug(link_drug(one.text, context.drugs), context.drugs) for one in told]
         mine = {drug["generic"]: drug for drug in drugs}  # of the conclusion that was just given
