@@ -15,13 +15,13 @@ from types import SimpleNamespace
 import pytest
 
 from docgemma.errors import ConfigError, ModelError
-from docgemma.experiments.statistics import mcnemar
 from docgemma.paths import kit
 from docgemma.settings import Settings
 from tests.scripted import ScriptedLLM
 from tests.test_cli import ENV, assert_one_clear_line, run
 
 plots, kept_rows, runner, tables = (kit("experiments", name) for name in ("plots", "kept", "runner", "tables"))
+mcnemar = tables.mcnemar
 Suite, find_suites = kit("experiments", "suites").Suite, kit("experiments", "suites").find_suites
 model_key, run_suites = runner.model_key, runner.run_suites
 table, NEEDS_A_MODEL = tables.table, tables.NEEDS_A_MODEL

@@ -15,7 +15,7 @@ def lines(*folders: str) -> int:
     return sum(len(path.read_text("utf-8").splitlines()) for path in files)
 
 
-@pytest.mark.parametrize(("folder", "most"), [("reading", 2_335), ("rules", 6_382), ("", 35_713)])
+@pytest.mark.parametrize(("folder", "most"), [("reading", 2_335), ("rules", 6_380), ("", 35_708)])
 def test_a_part_stays_within_its_lines(folder: str, most: int) -> None:
     assert lines(folder) <= most
 

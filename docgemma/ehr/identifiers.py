@@ -27,11 +27,12 @@ def identifier_key(value: str) -> str:
 def patient_keys(patient: Resource) -> set[str]:
     """Every key under which this patient is found: id and identifiers, also without their leading letters; of a UUID
     its first group, by which people call it."""
-    begun = {patient["id"].partition("-")[0].casefold()} if len(patient["id"]) == UUID else set[str]()
+    first = patient["id"].partition("-")[0].casefold()
     keys = {identifier_key(value) for value in (patient["id"], *identifier_values(patient))}
     bare = {_without_letters(key) for key in keys}
-    keys |= {key for key in begun if not key.isdigit()}
-    return {key for key in keys | {key for key in bare if len(key) >= DIGITS_ALONE and key.isdigit()} if key}
+    keys |= {key for key in bare if len(key) >= DIGITS_ALONE and key.isdigit()}
+    keys |= {first} if len(patient["id"]) == UUID and not first.isdigit() else set()
+    return keys - {""}
 
 
 def without_label(value: str) -> str:

@@ -1,6 +1,4 @@
-"""What a share says (its Wilson interval), and whether two shares of the same cases differ (McNemar)."""
-
-from math import comb
+"""What a share says: its Wilson interval."""
 
 
 def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
@@ -14,13 +12,3 @@ def wilson(right: int, total: int, z: float = 1.96) -> tuple[float, float]:
     middle = share + spread / 2
     half = z * (share * (1 - share) / total + spread / (4 * total)) ** 0.5
     return max(0.0, (middle - half) / (1 + spread)), min(1.0, (middle + half) / (1 + spread))
-
-
-def mcnemar(gained: int, lost: int) -> float:
-    """Exact two-sided p of a paired comparison: cases right only now, and cases right only before.
-
-    Source: McNemar, Psychometrika 1947;12:153-157, with the binomial distribution instead of its approximation.
-    """
-    differing = gained + lost
-    tail = sum(comb(differing, count) for count in range(min(gained, lost) + 1))
-    return min(1.0, float(2 * tail / 2**differing))

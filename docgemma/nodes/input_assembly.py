@@ -176,17 +176,10 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
     active, question = state.get("active_patient"), state.get("clarification")
     asked = (question and question["args"].get("name")) or (active["name"] if active else "")
     writes = set(request["asks"]) & set(WRITES) or request["orders"] or len(request["unclear"]) > 1
-    head = {*f" {plain(message)} ".partition(" other one ")[0].split()}
-    turned = " other one " in f" {plain(message)} " and head <= listed("request_words", "correcting", "turning")
-    turned = turned and not (writes or request["drugs"] or len((state.get("request") or request)["drugs"]) > 1)
-    if active and turned and not (question or request["patients"] or request["unclear"]):
-        people = [one for one in find_people(active["name"], context.store) if one.id != active["id"]]
-        charts = _charts([one.id for one in people], context)
-        words = [word for word in plain(message).partition(" other one")[2].split() if word not in ("w", "with")]
-        told = described.described(" ".join(words), charts, context.drugs, False)
-        mine = [one for one in people if one.id == told] or people  # "no the other one, w the reflux"
-        alone = [_meant(one, "") for one in mine if len(mine) == 1]
-        return known.replaced(request, patients=alone, unclear=[active["name"]] if len(mine) > 1 else [])
+    several = request["drugs"] or len((state.get("request") or request)["drugs"]) > 1  # the other one of two drugs
+    told = writes or several or question or request["patients"] or request["unclear"]
+    if active and not told and (turned := _other_one(request, message, active, context)):
+        return turned
     for name in request["unclear"] or ([] if request["patients"] else [""]):
         said = described.description(message, name)  # "the warfarin wilson", "the warfarin one", "the namesake with AF"
         said = said or described.description(message.replace("namesake", "one"), "")
@@ -203,6 +196,19 @@ def _told_apart(request: Request, message: str, state: AgentState, context: Cont
             left = [item for item in request["unclear"] if item != name]
             request = known.replaced(request, patients=[*request["patients"], meant], unclear=left)
     return request
+
+
+def _other_one(request: Request, message: str, active: ActivePatient, context: Context) -> Request | None:
+    """The request with the namesake of the open patient, where it turns to one: "no the other one, w the reflux"."""
+    head, turned, behind = f" {plain(message)} ".partition(" other one ")
+    if not turned or not {*head.split()} <= listed("request_words", "correcting", "turning"):
+        return None
+    people = [one for one in find_people(active["name"], context.store) if one.id != active["id"]]
+    said = " ".join(word for word in behind.split() if word not in listed("telling", "linking"))
+    told = described.described(said, _charts([one.id for one in people], context), context.drugs, False)
+    mine = [one for one in people if one.id == told] or people
+    alone = [_meant(one, "") for one in mine if len(mine) == 1]
+    return known.replaced(request, patients=alone, unclear=[active["name"]] if len(mine) > 1 else [])
 
 
 def _meant(one: PatientMatch, said: str) -> PatientRef:

@@ -32,8 +32,7 @@ def medicine_effects(state: AgentState, context: Context) -> dict[str, list[str]
     request = known.request(state)
     asks = set(request["asks"])
     fragments, against = _of_results(request)
-    halted = "change" in asks or listed("request_words", "halting") & {*plain(request["said"]).split()}
-    stopped = [drug["name"] for drug in request["drugs"]] if halted else []
+    stopped = [drug["name"] for drug in request["drugs"]] if "change" in asks or _halts(request) else []
     found: dict[str, list[str]] = {}
     for item in known.charts(state):
         chart = item["result"]
@@ -95,7 +94,7 @@ def _situations(state: AgentState, chart: dict[str, Any], active: list[str], con
     request = known.request(state)
     entered = request["meant"] == "ordered" and set(request["asks"]) & set(WRITES)
     texts = [request["said"]]
-    if listed("request_words", "halting") & set(plain(texts[0]).split()):
+    if _halts(request):
         texts += [*(turn["user"] for turn in state.get("history", [])), *(["surgery"] * names(["before"], texts[0]))]
     texts += ["is pregnant"] * bool(told_weeks(texts[0], pregnant=False))
     told = [] if entered else stated("\n".join(texts))
@@ -108,6 +107,10 @@ def _situations(state: AgentState, chart: dict[str, Any], active: list[str], con
     lines = [*(text.rstrip(".") for text in notes_naming(chart, words)[:1]), *lines]
     what = " and ".join(entry["name"].partition(",")[0] for entry in told)
     return [f"{STATED}{what}): {'; '.join(lines)}. Agree it with the team that does it."] if lines else []
+
+
+def _halts(request: Request) -> bool:
+    return bool(listed("request_words", "halting") & {*plain(request["said"]).split()})
 
 
 def _of_results(request: Request) -> tuple[list[str], list[str]]:

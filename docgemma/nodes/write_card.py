@@ -62,9 +62,8 @@ def pending_write(
 ) -> PendingWrite:
     """What waits for a decision."""
     patient = context.store.patient(args["patient_id"])
-    if args.get("dosage") == f"{original.get('dosage')} tablets" or (
-        is_bare(original.get("dosage", "")) and not is_bare(args["dosage"])
-    ):
+    written = original.get("dosage", "").replace("/", "").replace(" ", "")  # "30/500 2"
+    if is_bare(written) and not is_bare(args["dosage"]):
         text = f"The dose was written without a unit: {original['dosage']} is taken as {args['dosage']}. Check it."
         judged = [*judged, Finding(MODERATE, text)]
     who = {"id": patient.id, "name": patient.name, "birth_date": patient.birth_date} if patient else {}
@@ -78,9 +77,9 @@ def with_unit(dose: str, drug: str, context: Context, said: str = "") -> str:
     """A bare number with the unit of the drug's usual doses, where it is one of them: "protonix 40" is 40 mg; a small
     one that is none, of a drug that is swallowed, as tablets: "sando-K two". `said`: what else the order says."""
     pieces, _, count = dose.rpartition(" ")
-    opioid = {"acetaminophen"} < ingredients(drug, context.drugs)  # others of two strengths are insulins, inhalers
-    if opioid and is_bare(pieces.replace("/", "")) and "/" in pieces and count in ("1", "2"):
-        return f"{dose} tablets"  # "30/500 2"
+    if "/" in pieces and is_bare(pieces.replace("/", "")) and count in ("1", "2"):  # "30/500 2"
+        with_opioid = {"acetaminophen"} < ingredients(drug, context.drugs)  # others are insulins and inhalers
+        return f"{dose} tablets" if with_opioid else dose
     rows, ranges, units = _usual(drug, said, context)
     if len(units) != 1 or not is_bare(dose):
         return dose

@@ -49,12 +49,12 @@ def _headed(message: str, reading: Reading) -> Span | None:
     words, told = {*plain(head).split()}, f" {plain(text)} "
     named = any(span.end <= len(head) for name in ("name", "id") for span in reading.spans.get(name, []))
     asked = {"the", "note"} <= words <= listed("request_words", *NOTING) and not named and "please" not in words
-    altering = any(f" {word} " in told for word in listed("request_words", "altering", "halting") | {"to go"})
-    ordered = "rx.drug" in reading.spans and not altering
-    entry = ordered or {*told.split()} & listed("request_words", "allergy_words") or any(map(demands, text.split(". ")))
-    if not (asked and text) or entry or message.rstrip().endswith("?"):
+    if not (asked and text) or message.rstrip().endswith("?"):
         return None
-    return Span(text, len(message) - len(text), len(message), 1)
+    altering = any(f" {word} " in told for word in listed("request_words", "altering", "halting") | {"to go"})
+    entry = {*told.split()} & listed("request_words", "allergy_words") or any(map(demands, text.split(". ")))
+    entry = entry or ("rx.drug" in reading.spans and not altering)
+    return None if entry else Span(text, len(message) - len(text), len(message), 1)
 
 
 def _told_in_note(message: str, reading: Reading) -> list[Span]:

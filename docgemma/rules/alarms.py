@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from docgemma.reading.terms import measure_named
@@ -30,9 +29,7 @@ def alarms_told(said: str) -> list[Mapping[str, Any]]:
     return [
         alarm
         for alarm in clinical("alarms")["alarms"]
-        if any(
-            _is_told(told[: found.start() + 1], asked) for one in alarm["said"] for found in _phrase(one).finditer(told)
-        )
+        if any(_is_told(told[:at], asked) for one in alarm["said"] for at in _places(one, told))
         or any(low <= value <= high for name, value in values for low, high in alarm.get("values", {}).get(name, []))
     ]
 
@@ -47,18 +44,19 @@ def _is_told(before: str, asked: tuple[str, ...]) -> bool:
     return not (before.endswith(asked) or asks or theirs)
 
 
-@lru_cache(maxsize=4000)
-def _phrase(phrase: str) -> re.Pattern[str]:
-    """A phrase as whole words, "*" for up to four words without a mark between them: "stopped * suddenly"."""
-    parts = [re.escape(part) for part in phrase.split(" * ")]
-    return re.compile(f" {' (?:[^ ;,.?!]+ ){0,4}'.join(parts)} ")
+def _places(phrase: str, told: str) -> list[int]:
+    """Where a phrase stands as whole words, "*" for up to four words without a mark between them: "stopped * suddenly".
+    A pattern is compiled only where the phrase begins in the text: there are a thousand, and few do."""
+    parts = phrase.split(" * ")
+    whole = " (?:[^ ;,.?!]+ ){0,4}".join(map(re.escape, parts)) if f" {parts[0]} " in told else ""
+    return [found.start() + 1 for found in re.finditer(f" {whole} ", told)] if whole else []
 
 
 def subject_of(state: AgentState) -> list[str]:
     """The name of the alarm that led the answer before, "smoking that stops"; [] where none did."""
+    ends = ((URGENT, ". "), (STATED, "): "))
     lead = state.get("lead") or ""
-    return [lead.removeprefix(URGENT).removeprefix(STATED).partition(". ")[0].partition("): ")[0]
-            ] * lead.startswith((URGENT, STATED))  # fmt: skip
+    return [lead.removeprefix(start).partition(end)[0] for start, end in ends if lead.startswith(start)]
 
 
 def alarm_line(alarm: Mapping[str, Any], warnings: list[str], chart: Chart) -> str:

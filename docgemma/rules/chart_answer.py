@@ -31,6 +31,7 @@ from docgemma.text.words import clinical, listed, names, plain
 
 FEW = 3
 ABSENT = "Not among the results: "
+UNLISTED = "is not among the recorded medications."
 SHORT = frozenset(["alg", "meds", "prob", "imm", "soc"])  # sections that are given whole, whatever was asked of them
 RESULTS = frozenset({"labs", "vit"})
 WHOLE = {"labs": "labs", "vitals": "vit"}  # topic of `data/clinical/topics.yaml` -> ask
@@ -239,7 +240,7 @@ def _taken(measure: str, asks: Sequence[str], chart: Chart, drugs: DrugNames) ->
     if RESULTS & set(asks):  # "her last lithium"
         asked = ingredients(measure, drugs)
         mine = [line.text for line in levels(chart) if asked & ingredients(line.name.split()[0], drugs)] + mine
-    none = f"{measure[:1].upper()}{measure[1:]} is not among the recorded medications."
+    none = f"{measure[:1].upper()}{measure[1:]} {UNLISTED}"
     return mine or [none], {"meds"} if mine else set()
 
 

@@ -241,8 +241,8 @@ def _alters(request: Request, last: Request) -> bool:
     """Whether the one medicine of the chart that was asked about is to be changed: "up it to 54 please"."""
     first, second = [*plain(request["said"]).split(), "", ""][:2]
     drugs = len(last["drugs"]) == 1 and last["meant"] != "ordered" and not set(last["asks"]) - {*TOPICS, "may"}
-    altering = first in listed("request_words", "altering") | {"up", "drop", "stop"}
-    return drugs and altering and second in ("it", "that", "this", "him", "her", "them")
+    altering = first in listed("request_words", "altering", "altering_it") and second in listed("request_words", "it")
+    return drugs and altering
 
 
 def _goes_on(request: Request, last: Request) -> bool:

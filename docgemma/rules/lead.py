@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from docgemma.reading.terms import measure_named, measures_in, said_in
 from docgemma.rules import known
 from docgemma.rules.alarms import STATED, URGENT
-from docgemma.rules.chart_answer import ABSENT
+from docgemma.rules.chart_answer import ABSENT, UNLISTED
 from docgemma.rules.chart_entries import UNREMARKABLE, result_told
 from docgemma.rules.contradictions import CONTRADICTS
 from docgemma.rules.dose_check import REDUCED, WITHIN
@@ -21,7 +21,6 @@ from docgemma.text.words import names
 VERDICTS = {CONTRAINDICATED: "Contraindicated", MAJOR: "Warning", MODERATE: "Caution"}
 SHOWN_BELOW = ("Results to weigh", "Duplicate:", RECORDED_ALLERGIES)  # findings of a check; the lists below it say them
 SEVERITIES = ("contraindicated", "major", "moderate", "minor")
-UNLISTED = "is not among the recorded medications"
 NONE_ACTIVE = "No active medication is listed as"
 MAXIMUM = " maximum adult daily dose: "  # of the label, first where it is asked for
 AT_MOST = " at most, "  # of a maximum dose that was worked out for the patient

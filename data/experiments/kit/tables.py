@@ -1,10 +1,11 @@
 """What was measured: a row a condition, with its interval, the reported figure and the comparison with the base."""
 
 import tempfile
+from math import comb
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from docgemma.experiments.statistics import mcnemar, wilson
+from docgemma.experiments.statistics import wilson
 from docgemma.llm.load import default_model
 from docgemma.paths import kit
 from docgemma.settings import read_settings
@@ -84,3 +85,13 @@ def _filled(rows: list[Row]) -> list[list[int]]:
             positions += [[0, 0]] * (at == len(positions))
             positions[at] = [positions[at][0] + 1, positions[at][1] + filled]
     return positions
+
+
+def mcnemar(gained: int, lost: int) -> float:
+    """Exact two-sided p of a paired comparison: cases right only now, and cases right only before.
+
+    Source: McNemar, Psychometrika 1947;12:153-157, with the binomial distribution instead of its approximation.
+    """
+    differing = gained + lost
+    tail = sum(comb(differing, count) for count in range(min(gained, lost) + 1))
+    return min(1.0, float(2 * tail / 2**differing))
